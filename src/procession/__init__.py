@@ -1,0 +1,1 @@
+"""Every conversation in order, every reply once, every tenant apart."""

@@ -1,0 +1,1 @@
+"""Wiring, configuration and the system clock: the only place that knows concrete classes."""

@@ -1,0 +1,1 @@
+"""Providers of one shape: verify, parse, perform, and the table of their codes."""

@@ -1,0 +1,1 @@
+"""Pure rules: ids, state tables, verdicts, retry arithmetic, limits, errors. Standard library only."""

@@ -1,0 +1,1 @@
+"""Third stage: each effect is begun, performed and recorded, in order."""

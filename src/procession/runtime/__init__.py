@@ -1,0 +1,1 @@
+"""The only home of asyncio primitives: loops, services, slots and the trust window."""

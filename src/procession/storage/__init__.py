@@ -1,0 +1,1 @@
+"""Stores of one shape behind the store port; memory is the reference."""

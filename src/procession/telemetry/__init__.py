@@ -1,0 +1,1 @@
+"""What the engine says about itself: log lines and counters."""

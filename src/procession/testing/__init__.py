@@ -1,0 +1,1 @@
+"""Try a handler without a server; and the simulation that proves the engine."""

@@ -1,0 +1,1 @@
+"""Secrets: sealed at rest, opened for one call."""
