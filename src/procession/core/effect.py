@@ -2,7 +2,8 @@
 
 1. PENDING until it is begun; ARMED from before the first byte; after that only evidence moves it.
 2. A clear answer ends it (CONFIRMED, REFUSED) or, where it is known not to have been taken, makes it PENDING again.
-3. Anything unclear after arming is DOUBT: also a crash, and a lane that was taken over. Nothing leads from DOUBT back to
+3. Anything unclear after arming is DOUBT: also a crash, and a lane that was taken over. Nothing leads from DOUBT back
+to
    PENDING but proof (ABSENT), a provider that drops repeats (KEYED), or the tenant's or an operator's declared RESEND.
 4. A sighting proves acceptance from any state, since only an accepted send can be seen.
 5. What has ended never moves again; receipts climb beside the state and never fall.
@@ -66,7 +67,8 @@ EFFECT_TABLE: Final[dict[tuple[EffectState, EffectMove], EffectState]] = {
     (_S.DOUBT, _M.SKIP): _S.SKIPPED,
     (_S.DOUBT, _M.DOUBT): _S.DOUBT,
 }
-"""(PENDING, DOUBT) is the new era: after a store lost writes, an arming may be among the lost. (ARMED, RESEND) is KEYED."""
+"""(PENDING, DOUBT) is the new era: after a store lost writes, an arming may be among the lost. (ARMED, RESEND) is
+KEYED."""
 
 ENDED: Final = frozenset({_S.CONFIRMED, _S.REFUSED, _S.CANCELLED, _S.SKIPPED})
 

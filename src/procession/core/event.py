@@ -104,8 +104,8 @@ class Event:
 class Sighting:
     """Outside evidence about an effect: a status webhook, or an answer that came after its attempt was given up.
 
-    It names the effect by our id (echoed by the provider) or by the provider's reference, and counts only for an effect of
-    its own tenant and channel.
+    It names the effect by our id (echoed by the provider) or by the provider's reference, and counts only for an
+    effect of its own tenant and channel.
     """
 
     tenant: TenantId

@@ -1,7 +1,8 @@
 """Names of things, and how the derived ones are made.
 
-An id that has to be the same after a crash is derived from what it names, never drawn (rule 7 of the line): a redelivered
-webhook, a repeated settle and a second try of a handler all arrive at the same ids, so the store's unique keys absorb them.
+An id that has to be the same after a crash is derived from what it names, never drawn (rule 7 of the line): a
+redelivered webhook, a repeated settle and a second try of a handler all arrive at the same ids, so the store's unique
+keys absorb them.
 """
 
 from hashlib import blake2b

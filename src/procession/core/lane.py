@@ -2,9 +2,11 @@
 
 Both sides have the same phases, the same lease, the same epoch, and the same fairness:
 
-1. A lane with something to do that is allowed to be done now is READY. Claiming makes it HELD, raises its epoch, and names a
+1. A lane with something to do that is allowed to be done now is READY. Claiming makes it HELD, raises its epoch, and
+names a
    lease; nobody else can claim it until it is settled, released, or its lease has run out and was swept.
-2. Whoever holds an old epoch can change nothing: each write names (era, epoch), and the store compares in the same statement.
+2. Whoever holds an old epoch can change nothing: each write names (era, epoch), and the store compares in the same
+statement.
 3. WAITING has a moment at which it is looked at again (backoff, window, gate, doubt). PAUSED too, or only an operator.
    PARKED has none: only an operator resumes it.
 4. A lane that is not HELD rests in exactly the phase that `resting` computes from its facts; there is no other rule.

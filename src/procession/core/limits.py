@@ -21,8 +21,8 @@ KIND_CHARS_MAX: Final = 128
 LEASE_TTL: Final = timedelta(seconds=10)
 """How long a lane stays with a silent worker: a dead worker's lanes go on after this."""
 TRUST_SHARE: Final = 2 / 3
-"""The share of a lease after which its holder stops acting by itself, counted from before the claim was sent. The last third
-covers what the holder cannot see: how long the store's answer travelled, and how late its own timer fires."""
+"""The share of a lease after which its holder stops acting by itself, counted from before the claim was sent. The last
+third covers what the holder cannot see: how long the store's answer travelled, and how late its own timer fires."""
 RENEW_SHARE: Final = 1 / 3
 """A lease is renewed each third of its length, so that one lost renewal is survived."""
 SLOTS: Final = 64

@@ -32,7 +32,8 @@ class HeldTurn:
     tries: int
     """Including this one."""
     deaths: int
-    """Earlier tries that ended with their process (or outlived their lease) since this turn last ended a try by itself."""
+    """Earlier tries that ended with their process (or outlived their lease) since this turn last ended a try by
+    itself."""
     deaths_alone: int
     """Of these, the ones during which nothing else ran in that process."""
     first_try_at: datetime
@@ -94,15 +95,16 @@ class PauseDraft:
 
 
 SqlWork = Callable[[object], None]
-"""The handler's own statements. The store calls it with a connection, inside the settling transaction, after the fence."""
+"""The handler's own statements. The store calls it with a connection, inside the settling transaction, after the
+fence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """All that a turn leaves behind; it is kept as a whole or not at all.
 
-    With `Advance` everything counts. With any other outcome only the outcome itself does: effects, state, reminders, pause
-    and SQL of a try that did not succeed are not kept (what was flushed before was kept already, by `remember`).
+    With `Advance` everything counts. With any other outcome only the outcome itself does: effects, state, reminders,
+    pause and SQL of a try that did not succeed are not kept (what was flushed before was kept already, by `remember`).
     """
 
     lease: Lease
@@ -118,8 +120,8 @@ class Settlement:
     pause: PauseDraft | None = None
     sql: tuple[SqlWork, ...] = ()
     keep_for: timedelta | None = None
-    """Not None: claim the lane's next turn in the same write, if it is ready, for so long. Fairness is the caller's affair:
-    it may do so KEEP_TURNS_MAX times in a row."""
+    """Not None: claim the lane's next turn in the same write, if it is ready, for so long. Fairness is the caller's
+    affair: it may do so KEEP_TURNS_MAX times in a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +149,8 @@ class Began:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotBegun:
-    """It may not be sent now. LOST: the lane is another's. KEPT: the store has moved it on (cancelled, too old, paused, already
-    proven), and given the lane back.
+    """It may not be sent now. LOST: the lane is another's. KEPT: the store has moved it on (cancelled, too old,
+    paused, already proven), and given the lane back.
     """
 
     fate: Fate

@@ -1,7 +1,7 @@
 """A connector speaks one provider's language: inbound (verify, parse) and outbound (perform, probe).
 
-Inbound is pure: bytes and headers in, values out, no waiting. Outbound calls out, through the wire that it is handed, and
-answers one of the verdicts; it never raises for what a provider may do.
+Inbound is pure: bytes and headers in, values out, no waiting. Outbound calls out, through the wire that it is handed,
+and answers one of the verdicts; it never raises for what a provider may do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,8 @@ class Delivery:
     received_at: datetime
 
     def header(self, name: str) -> str | None:
-        """The value of a header that occurs exactly once; a doubled one is as good as none where a signature depends on it."""
+        """The value of a header that occurs exactly once; a doubled one is as good as none where a signature depends
+        on it."""
         found = [value for key, value in self.headers if key == name]
         return found[0] if len(found) == 1 else None
 
@@ -76,8 +77,10 @@ class Answer:
 
 class Inbound(Protocol):
     """I1. `verify` looks at raw bytes and headers only, compares in constant time, and knows no tenant.
-    I2. `parse` is called only after `verify` said yes, and routes only to channels that it is handed (those bound to the endpoint).
-    I3. Whatever a body holds, `parse` answers; what it cannot read or route is `unreadable`, the rest is still answered.
+    I2. `parse` is called only after `verify` said yes, and routes only to channels that it is handed (those bound to
+        the endpoint).
+    I3. Whatever a body holds, `parse` answers; what it cannot read or route is `unreadable`, the rest is still
+        answered.
     """
 
     name: str
@@ -115,7 +118,8 @@ class Call:
 
 class Outbound(Protocol):
     """O1. `perform` writes nothing before `may_begin()` said yes, and calls nobody but the wire.
-    O2. The provider's code decides; without one, only `NotSent` of the wire is Deferred, and everything else is Uncertain.
+    O2. The provider's code decides; without one, only `NotSent` of the wire is Deferred, and everything else is
+        Uncertain.
     O3. The effect's id travels with the call, where the provider echoes it or drops repeats by it.
     """
 
@@ -126,7 +130,8 @@ class Outbound(Protocol):
         ...
 
     def check_payload(self, action: str, payload: bytes) -> None:
-        """Raise `BadRequest` for what the provider could never take: it then fails in the handler, not in the outbox."""
+        """Raise `BadRequest` for what the provider could never take: it then fails in the handler, not in the
+        outbox."""
         ...
 
     async def perform(self, call: Call, wire: Wire) -> Verdict: ...

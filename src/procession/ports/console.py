@@ -2,7 +2,8 @@
 
 K1. Every verb that changes something names its actor and leaves an audit row in the same write.
 K2. Verbs obey the state tables: what cannot be is a `BadRequest` whose text says what can be done instead.
-K3. Nothing answers a body unless it is asked for by id (`aside_show`, `quarantine_show`), and nothing ever answers a secret.
+K3. Nothing answers a body unless it is asked for by id (`aside_show`, `quarantine_show`), and nothing ever answers a
+    secret.
 K4. A verb that is repeated (two operators, a double click) changes nothing the second time and says so.
 """
 
@@ -163,8 +164,8 @@ class Console(Protocol):
     async def counts(self, tenant: TenantId | None = None) -> Counts: ...
 
     async def why(self, what: str, tenant: TenantId | None = None) -> tuple[EventView, ...]:
-        """The life of whatever is called so: an event's id, a provider's id, an effect's id, or a provider's reference of one.
-        Several, if several tenants have it and none was named.
+        """The life of whatever is called so: an event's id, a provider's id, an effect's id, or a provider's reference
+        of one. Several, if several tenants have it and none was named.
         """
         ...
 
@@ -201,8 +202,9 @@ class Console(Protocol):
         keep_effects: bool = False,
         reason: str = "",
     ) -> bool:
-        """Stop both sides: no turn is claimed, no effect begun, until the duration is over or `resume`. A running turn may
-        settle; an armed effect comes to its end. Effects that waited are cancelled at the end, unless kept. False: paused already so.
+        """Stop both sides: no turn is claimed, no effect begun, until the duration is over or `resume`. A running turn
+        may settle; an armed effect comes to its end. Effects that waited are cancelled at the end, unless kept. False:
+        paused already so.
         """
         ...
 
@@ -213,13 +215,14 @@ class Console(Protocol):
     async def skip(
         self, tenant: TenantId, lane: LaneId, *, actor: str, side: Side = Side.TURNS
     ) -> EventId | EffectId | None:
-        """Pass the head of a lane that nobody holds: the turn's events become SKIPPED, or the effect does. None: no head."""
+        """Pass the head of a lane that nobody holds: the turn's events become SKIPPED, or the effect does. None: no
+        head."""
         ...
 
     async def replay(self, tenant: TenantId, event: EventId, *, actor: str) -> bool:
-        """Play a set-aside event once more: one more try of the same event, as its own turn, before whatever waits in its lane
-        (it keeps its seq; the lane's order among replayed ones is that of their seqs). Its remembered steps hold. Effects that
-        its earlier tries flushed are not repeated. False: it is not set aside (any more).
+        """Play a set-aside event once more: one more try of the same event, as its own turn, before whatever waits in
+        its lane (it keeps its seq; the lane's order among replayed ones is that of their seqs). Its remembered steps
+        hold. Effects that its earlier tries flushed are not repeated. False: it is not set aside (any more).
         """
         ...
 
@@ -230,12 +233,13 @@ class Console(Protocol):
     async def quarantine_drop(self, kept: QuarantineId, *, actor: str) -> bool: ...
 
     async def quarantine_routed(self, kept: QuarantineId, intake: Intake, *, actor: str) -> bool:
-        """Accept what was made of a quarantined body (an ordinary accept: dedup, the seq of now) and remove it, in one write."""
+        """Accept what was made of a quarantined body (an ordinary accept: dedup, the seq of now) and remove it, in one
+        write."""
         ...
 
     async def resolve(self, tenant: TenantId, effect: EffectId, how: str, *, actor: str) -> bool:
-        """End a doubt by hand. `sent`: CONFIRMED; `resend`: PENDING again, `resends` + 1 (may duplicate); `skip`: SKIPPED. A
-        conversation that is parked for it goes on. False: it is not in doubt (any more).
+        """End a doubt by hand. `sent`: CONFIRMED; `resend`: PENDING again, `resends` + 1 (may duplicate); `skip`:
+        SKIPPED. A conversation that is parked for it goes on. False: it is not in doubt (any more).
         """
         ...
 
@@ -248,7 +252,7 @@ class Console(Protocol):
         ...
 
     async def new_era(self, *, actor: str, reason: str) -> int:
-        """The store may have lost writes (a restored file): from now on every old lease is void, sending is paused, and each
-        effect that is pending or armed is in doubt. Answers the era.
+        """The store may have lost writes (a restored file): from now on every old lease is void, sending is paused,
+        and each effect that is pending or armed is in doubt. Answers the era.
         """
         ...

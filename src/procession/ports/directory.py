@@ -94,9 +94,11 @@ class Directory(Protocol):
         ...
 
     async def change(self, wanted: Snapshot, *, actor: str, dry_run: bool = False) -> tuple[Change, ...]:
-        """Make the directory what `wanted` says (its version is ignored), in one write, audited; answer the differences.
+        """Make the directory what `wanted` says (its version is ignored), in one write, audited; answer the
+        differences.
 
-        Y1. Nothing is removed that has unfinished events or effects: a removed tenant or channel becomes inactive instead.
+        Y1. Nothing is removed that has unfinished events or effects: a removed tenant or channel becomes inactive
+            instead.
         Y2. Applying the same again answers no change and writes nothing.
         """
         ...

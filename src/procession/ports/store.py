@@ -1,20 +1,25 @@
-"""The store's side of the line: ten operations. Whoever writes a store writes these, and runs `tests/conformance` over it.
+"""The store's side of the line: ten operations. Whoever writes a store writes these, and runs `tests/conformance` over
+it.
 
 Read `core/lane.py` (phases, lease), `core/effect.py` (states) and `core/event.py` first. The rules for all ten:
 
 G1. An operation happens as a whole or not at all, and the operations of one store happen as if one after the other.
-G2. When an operation returns, what it did survives the death of every process and, under the store's verified settings, a power cut.
-G3. `StoreAway` (and `StoreFull`): it certainly did not happen. `OutcomeUnknown`: it may have happened, or may happen yet.
-    `StoreBroken`: the caller has to end its process. Nothing else is raised but `BadRequest` for what can never be right.
-G4. Every operation can be repeated with the same arguments after `OutcomeUnknown`, by the same caller, and answers as if it had
-    happened once. (A repeated `claim_…` may find that the lanes of the first are held, until their lease runs out.)
+G2. When an operation returns, what it did survives the death of every process and, under the store's verified
+    settings, a power cut.
+G3. `StoreAway` (and `StoreFull`): it certainly did not happen. `OutcomeUnknown`: it may have happened, or may happen
+    yet. `StoreBroken`: the caller has to end its process. Nothing else is raised but `BadRequest` for what can never
+    be right.
+G4. Every operation can be repeated with the same arguments after `OutcomeUnknown`, by the same caller, and answers as
+    if it had happened once. (A repeated `claim_…` may find that the lanes of the first are held, until their lease
+    runs out.)
 G5. Durations go in, and the store's own clock decides; its clock never goes backwards, also over a restart.
-G6. Every write that names a lease compares tenant, lane, side, era and epoch in the same statement as the write, and answers
-    LOST, having changed nothing, unless the lane is held under exactly these.
-G7. No operation reads or changes a row of a tenant that its arguments do not name; `claim_…`, `sweep` and `prune` are the
-    engine's own and go over all tenants.
+G6. Every write that names a lease compares tenant, lane, side, era and epoch in the same statement as the write, and
+    answers LOST, having changed nothing, unless the lane is held under exactly these.
+G7. No operation reads or changes a row of a tenant that its arguments do not name; `claim_…`, `sweep` and `prune` are
+    the engine's own and go over all tenants.
 G8. A lane that an operation leaves unheld rests in the phase that `core.lane.resting` computes.
-G9. Rows that belong to several lanes are locked in one order (turns before sends; by tenant, lane), whatever the arguments' order.
+G9. Rows that belong to several lanes are locked in one order (turns before sends; by tenant, lane), whatever the
+    arguments' order.
 """
 
 from collections.abc import Sequence
@@ -40,8 +45,8 @@ class Ask:
     pools: frozenset[str] = frozenset({""})
     """Only tenants that are pinned to one of these pools; "" is the pool of those that are pinned to none."""
     suspects: bool = False
-    """Turns only. False: none that have deaths. True: only those that have, the most suspect first (most deaths, then longest
-    ready); one with two deaths or more is answered alone."""
+    """Turns only. False: none that have deaths. True: only those that have, the most suspect first (most deaths, then
+    longest ready); one with two deaths or more is answered alone."""
     alone: bool = False
     """Turns only: nothing else runs in the worker's process while these do; recorded with the try, see `sweep`."""
 
@@ -80,26 +85,32 @@ class Store(Protocol):
 
         Does
         A1. Each event whose (tenant, id) is not in the store yet is stored, with its payload byte for byte; one that is
-            there already changes nothing, in whatever state it is, and is answered `fresh=False`. This also holds within the intake.
+            there already changes nothing, in whatever state it is, and is answered `fresh=False`. This also holds
+            within the intake.
         A2. A fresh event without `order` takes its lane's next seq: 1, 2, 3 without gap, in the order of the intake's
             events, and of commits between intakes. An event that took a seq can be seen only when all before it can.
-        A3. NUMBER: the expected number is `first`, or for a lane that has seen none the event's own; then one more than the newest
-            released. An event with the expected number takes its seq, and those held that follow it without gap take theirs, in
-            order, in the same write. A higher number is HELD, without seq, for `window`, and answered `seq=None`. A lower one
-            is late: it takes the next seq and `late=True` (or, with DROP, is DROPPED: stored, never played, `seq=None`).
-        A4. VERSION: newer than the newest released: with a zero window it takes its seq; with a window it is HELD for it. Not newer:
-            stale, as in A3's lower.
-        A5. TIME: older than the newest released is stale, as above; any other is HELD for the window (zero: takes its seq).
-        A6. An event with `window` that becomes part of a lane at rest does not make it READY at once but WAITING, see `resting`
-            and C4: until `quiet` after the newest, at most `wait_max` after the head, at once when `events_max` wait or one flushes.
+        A3. NUMBER: the expected number is `first`, or for a lane that has seen none the event's own; then one more
+            than the newest released. An event with the expected number takes its seq, and those held that follow it
+            without gap take theirs, in order, in the same write. A higher number is HELD, without seq, for `window`,
+            and answered `seq=None`. A lower one is late: it takes the next seq and `late=True` (or, with DROP, is
+            DROPPED: stored, never played, `seq=None`).
+        A4. VERSION: newer than the newest released: with a zero window it takes its seq; with a window it is HELD for
+            it. Not newer: stale, as in A3's lower.
+        A5. TIME: older than the newest released is stale, as above; any other is HELD for the window (zero: takes its
+            seq).
+        A6. An event with `window` that becomes part of a lane at rest does not make it READY at once but WAITING, see
+            `resting` and C4: until `quiet` after the newest, at most `wait_max` after the head, at once when
+            `events_max` wait or one flushes.
         A7. A lane at rest gets a new phase by G8; a held, paused or parked one keeps its own.
-        A8. Each sighting goes to the effect that it names, by id or by ref, of its own tenant and channel; a sighting of nothing
-            known is dropped, unless it came by ref: then it is kept for `record` to find (the status may come before the call's own answer).
-            The receipt climbs, never falls. A sighting that is no failure proves acceptance: `EffectMove.SIGHT` for an effect that
-            has not ended (a failed one proves it too). Doubt, gate and park of the conversation are looked at anew.
+        A8. Each sighting goes to the effect that it names, by id or by ref, of its own tenant and channel; a sighting
+            of nothing known is dropped, unless it came by ref: then it is kept for `record` to find (the status may
+            come before the call's own answer). The receipt climbs, never falls. A sighting that is no failure proves
+            acceptance: `EffectMove.SIGHT` for an effect that has not ended (a failed one proves it too). Doubt, gate
+            and park of the conversation are looked at anew.
         A9. Each quarantined body is stored once under its id.
 
-        Requires: the tenants and channels exist (an application's ingress routes only to known ones; the store does not check).
+        Requires: the tenants and channels exist (an application's ingress routes only to known ones; the store does
+        not check).
         Ensures: all of it, or nothing, is stored; a repeat changes nothing.
         Answers: a placement for each event, in order.
         Raises: StoreAway, StoreFull, OutcomeUnknown, StoreBroken.
@@ -110,12 +121,16 @@ class Store(Protocol):
         """Take turns of ready lanes.
 
         Does
-        C1. Takes up to `lanes_max` READY lanes, one turn each: makes them HELD by the worker until `ttl` from now, raises each epoch.
-        C2. Fair: over time, tenants that have ready lanes get turns in proportion to their weights, however many lanes each has;
-            one that was idle has no claim on what it did not use. Within a tenant the longest ready lane comes first.
-        C3. Never more lanes held of a tenant (over all workers) than its `lanes_max`; a tenant at its share costs the others nothing.
-        C4. The turn is the lane's head event; if that event has a `window`, also the events behind it, without gap, that have one,
-            up to its `events_max`. Which events a turn has is frozen by its first claim: later claims of it hold exactly the same.
+        C1. Takes up to `lanes_max` READY lanes, one turn each: makes them HELD by the worker until `ttl` from now,
+            raises each epoch.
+        C2. Fair: over time, tenants that have ready lanes get turns in proportion to their weights, however many lanes
+            each has; one that was idle has no claim on what it did not use. Within a tenant the longest ready lane
+            comes first.
+        C3. Never more lanes held of a tenant (over all workers) than its `lanes_max`; a tenant at its share costs the
+            others nothing.
+        C4. The turn is the lane's head event; if that event has a `window`, also the events behind it, without gap,
+            that have one, up to its `events_max`. Which events a turn has is frozen by its first claim: later claims
+            of it hold exactly the same.
         C5. Counts the try (tries + 1) and remembers that it is open, and whether it is `alone`.
         C6. Work to claim n lanes does not grow with the backlog, nor with lanes that are not ready.
 
@@ -124,7 +139,8 @@ class Store(Protocol):
         ...
 
     async def claim_sends(self, ask: Ask) -> tuple[HeldEffect, ...]:
-        """Take the head effects of conversations whose next effect may be begun (or, DOUBT and PROBED, is to be probed).
+        """Take the head effects of conversations whose next effect may be begun (or, DOUBT and PROBED, is to be
+        probed).
 
         Does: C1, C2, C6 on the SENDS side; a tenant's share does not count here (limits of channels do, elsewhere).
         """
@@ -134,7 +150,8 @@ class Store(Protocol):
         """Keep leases for `ttl` from now.
 
         Does
-        N1. Each lease that is still held under its era and epoch runs until `ttl` from now, also if it had run out unnoticed.
+        N1. Each lease that is still held under its era and epoch runs until `ttl` from now, also if it had run out
+            unnoticed.
         Answers: those that are lost.
         """
         ...
@@ -154,21 +171,26 @@ class Store(Protocol):
         """End a turn.
 
         Does
-        T1. Under the fence, and if the lane's open turn is `turn`. A settlement that was kept already under this epoch answers KEPT
-            again (with the next turn, if that was claimed by it and is still held), and changes nothing.
-        T2. Advance: the cursor passes the turn's events (DONE); state, effects, reminders, pause and the handler's SQL are kept with it.
-        T3. Each effect whose id is not in the store takes its conversation's next oseq, in order; one that is there is left as it is.
-        T4. Delay: the head waits for `after`; tries stay (or, not `counts`, one is taken back); the turn's events stay frozen.
+        T1. Under the fence, and if the lane's open turn is `turn`. A settlement that was kept already under this epoch
+            answers KEPT again (with the next turn, if that was claimed by it and is still held), and changes nothing.
+        T2. Advance: the cursor passes the turn's events (DONE); state, effects, reminders, pause and the handler's SQL
+            are kept with it.
+        T3. Each effect whose id is not in the store takes its conversation's next oseq, in order; one that is there is
+            left as it is.
+        T4. Delay: the head waits for `after`; tries stay (or, not `counts`, one is taken back); the turn's events stay
+            frozen.
         T5. Park: the lane is PARKED with the reason until an operator acts. Tries stay.
-        T6. SetAside: the events become SET_ASIDE with the reason, tries and original bytes; the cursor passes them; the lane goes on.
-            Steps stay for a replay.
-        T7. Any outcome ends the open try and clears the turn's deaths. Except SetAside and Delay, steps of the turn are forgotten.
+        T6. SetAside: the events become SET_ASIDE with the reason, tries and original bytes; the cursor passes them;
+            the lane goes on. Steps stay for a replay.
+        T7. Any outcome ends the open try and clears the turn's deaths. Except SetAside and Delay, steps of the turn
+            are forgotten.
         T8. A reminder of a name replaces the one of that name; a cancelled name is removed. They belong to the lane.
-        T9. SQL runs after the fence, in a savepoint, at most SQL_TIME_MAX in all: if it raises or takes longer, nothing of
-            the settlement is kept, and `SqlFailed` is raised to this caller only. It cannot commit, nor touch the store's own tables.
+        T9. SQL runs after the fence, in a savepoint, at most SQL_TIME_MAX in all: if it raises or takes longer,
+            nothing of the settlement is kept, and `SqlFailed` is raised to this caller only. It cannot commit, nor
+            touch the store's own tables.
         T10. A pause stops both sides (Console.pause), but the effects of this settlement and those before it pass.
-        T11. `keep_for`: if the lane is READY after this, its next turn is claimed (C1, C4, C5) under a new epoch and answered. Not when
-            another tenant's or the own tenant's share forbids it (C3).
+        T11. `keep_for`: if the lane is READY after this, its next turn is claimed (C1, C4, C5) under a new epoch and
+            answered. Not when another tenant's or the own tenant's share forbids it (C3).
         """
         ...
 
@@ -187,10 +209,10 @@ class Store(Protocol):
 
         Requires: `attempt` is one more than the effect's `attempts` as it was claimed.
         Does
-        B1. Under the fence, a PENDING head effect becomes ARMED with that attempt. ARMED already with that attempt under
-            this epoch: answers the same again.
-        B2. A conversation that is paused (and the pause covers the effect), an effect that was cancelled or proven meanwhile, and a store that
-            has paused sending (new era): not begun, the lane rests.
+        B1. Under the fence, a PENDING head effect becomes ARMED with that attempt. ARMED already with that attempt
+            under this epoch: answers the same again.
+        B2. A conversation that is paused (and the pause covers the effect), an effect that was cancelled or proven
+            meanwhile, and a store that has paused sending (new era): not begun, the lane rests.
         B3. Older than `terms.answer_within`: REFUSED with reason "too old"; `on_refused` applies; the lane rests.
         """
         ...
@@ -202,14 +224,17 @@ class Store(Protocol):
 
         Does
         D1. Under the fence, and for the newest attempt only. A verdict that was kept already answers KEPT again.
-        D2. Confirmed: CONFIRMED with ref and receipt; sightings that were kept for the ref are applied. The next effect may go
-            when the gate's receipt is reached or `wait_max` is over, and `gap` has passed since.
-        D3. Deferred: PENDING, not before `after`. Not `counts`: the try is taken back. Tries used up: REFUSED, "tries used up".
+        D2. Confirmed: CONFIRMED with ref and receipt; sightings that were kept for the ref are applied. The next
+            effect may go when the gate's receipt is reached or `wait_max` is over, and `gap` has passed since.
+        D3. Deferred: PENDING, not before `after`. Not `counts`: the try is taken back. Tries used up: REFUSED, "tries
+            used up".
         D4. Refused: REFUSED with code and reason; `on_refused` says whether the conversation goes on or is PARKED.
-        D5. Uncertain: KEYED with tries left: PENDING, not before `after`. Otherwise DOUBT, for at most `doubt_wait`; PROBED: ready to be
-            probed after `after`.
-        D6. Absent (of a probe): PENDING again. A probe's Uncertain leaves it in DOUBT, to be probed again after `after`.
-        D7. Afterwards the lane rests; with `ttl`, if its next effect may be begun at once, it stays held, under a new epoch, and is answered.
+        D5. Uncertain: KEYED with tries left: PENDING, not before `after`. Otherwise DOUBT, for at most `doubt_wait`;
+            PROBED: ready to be probed after `after`.
+        D6. Absent (of a probe): PENDING again. A probe's Uncertain leaves it in DOUBT, to be probed again after
+            `after`.
+        D7. Afterwards the lane rests; with `ttl`, if its next effect may be begun at once, it stays held, under a new
+            epoch, and is answered.
         """
         ...
 
@@ -217,14 +242,17 @@ class Store(Protocol):
         """Free what died, and turn what is due into work.
 
         Does
-        S1. TURNS lanes whose lease has run out rest again; their open try ends as a death (deaths + 1, and deaths_alone + 1 if it
-            was alone).
-        S2. SENDS lanes whose lease has run out: an ARMED effect becomes PENDING if KEYED with tries left, else DOUBT; the lane rests.
-        S3. Lanes whose moment has come rest anew: backoffs, windows, gates (expired ones are counted on the effect), ends of pauses.
+        S1. TURNS lanes whose lease has run out rest again; their open try ends as a death (deaths + 1, and
+            deaths_alone + 1 if it was alone).
+        S2. SENDS lanes whose lease has run out: an ARMED effect becomes PENDING if KEYED with tries left, else DOUBT;
+            the lane rests.
+        S3. Lanes whose moment has come rest anew: backoffs, windows, gates (expired ones are counted on the effect),
+            ends of pauses.
         S4. At the end of a pause, pending effects that it covered and that did not ask to be kept are CANCELLED.
         S5. A DOUBT whose wait is over: PARK: the conversation is PARKED; RESEND: PENDING, `resends` + 1; SKIP: SKIPPED.
-        S6. Held events whose window is over are released in the source's order: each takes the next seq, and with it every one
-            held that is before it in that order. A NUMBER gap that is passed so is remembered: what comes for it is late.
+        S6. Held events whose window is over are released in the source's order: each takes the next seq, and with it
+            every one held that is before it in that order. A NUMBER gap that is passed so is remembered: what comes
+            for it is late.
         S7. Due reminders become events of their lane, kind `reminder.<name>`, and take the next seq.
         Work does not grow with what is not due. At most `rows_max` of each kind.
         """
@@ -234,9 +262,10 @@ class Store(Protocol):
         """Forget what ended longer ago than `keep`.
 
         Does
-        P1. Removes events DONE, DROPPED or SKIPPED, their turns, ended effects, and sightings without effect, that are older.
-            With an event goes the memory of its id, so `keep` is at least DEDUP_KEEP_MIN (else BadRequest).
-        P2. SET_ASIDE events, quarantine and audit stay until an operator drops them. Lanes keep their counters for ever.
+        P1. Removes events DONE, DROPPED or SKIPPED, their turns, ended effects, and sightings without effect, that are
+            older. With an event goes the memory of its id, so `keep` is at least DEDUP_KEEP_MIN (else BadRequest).
+        P2. SET_ASIDE events, quarantine and audit stay until an operator drops them. Lanes keep their counters for
+            ever.
         """
         ...
 

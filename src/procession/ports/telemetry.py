@@ -1,4 +1,5 @@
-"""What the engine says of itself. Never a body, never a secret, never a person's number: ids, counts and reasons only."""
+"""What the engine says of itself. Never a body, never a secret, never a person's number: ids, counts and reasons
+only."""
 
 from typing import Protocol
 
