@@ -1,0 +1,141 @@
+"""The HTTP server: an ASGI application behind one listening socket, inside a loop that runs already.
+
+HTTP/1.1 (and 1.0, which proxies and health checks still speak) without TLS, WebSocket, lifespan, access log, Server
+or Date. It is our own because no server at hand bounds how long a request may take to arrive; see
+docs/adr/0002-http-server.md for what was measured.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from procession.core.errors import Misconfigured
+from procession.ingress.asgi_types import ASGIApp
+from procession.ingress.connection import Connection, Terms
+from procession.ingress.deadlines import Sweep
+from procession.ingress.door import Door
+from procession.ingress.http_limits import HttpLimits
+
+
+class HttpServer:
+    """Runs once. It may be stopped before it runs, and twice."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        host: str,
+        port: int,
+        limits: HttpLimits | None = None,
+        on_listening: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._app = app
+        self._host = host
+        self._port = port
+        self._limits = limits or HttpLimits()
+        self._on_listening = on_listening
+        self._stopping = asyncio.Event()
+        self._empty = asyncio.Event()
+        self._door: Door[Connection] = Door(self._limits, self._empty.set)
+        self._drain_ttl = self._limits.drain_ttl
+        self._cutting: asyncio.TimerHandle | None = None
+
+    @property
+    def connections(self) -> int:
+        return len(self._door)
+
+    @property
+    def turned_away(self) -> int:
+        """Connections that met a full house."""
+        return self._door.turned_away
+
+    async def run(self) -> None:
+        """Serve until `stop`, then drain. Returns when the last connection is closed and the last exchange has
+        ended.
+        """
+        if self._stopping.is_set():
+            return
+        sweep = Sweep(self._limits.sweep_every.total_seconds(), lambda: self._door)
+        async with asyncio.TaskGroup() as exchanges:
+            listener = await self._listen(self._terms(exchanges))
+            try:
+                sweep.start()
+                self._on_listening(listener.sockets[0].getsockname()[1])
+                await self._stopping.wait()
+                listener.close()
+                await self._drain()
+            finally:
+                listener.close()
+                sweep.stop()
+                self._cut()
+
+    def stop(self, *, within: timedelta | None = None) -> None:
+        """Accept nothing more, answer what is under way, cut what takes longer than `within` (at most, and by
+        default, `drain_ttl`).
+        """
+        self._stopping.set()
+        if within is not None:
+            self._drain_ttl = min(self._drain_ttl, within)
+        if self._cutting is not None:
+            self._cut_later()
+
+    def _terms(self, exchanges: asyncio.TaskGroup) -> Terms:
+        limits = self._limits
+        return Terms(
+            app=self._app,
+            limits=limits,
+            door=self._door,
+            now=asyncio.get_running_loop().time,
+            start=exchanges.create_task,
+            head_s=limits.head_ttl.total_seconds(),
+            body_s=limits.body_ttl.total_seconds(),
+            request_s=limits.request_ttl.total_seconds(),
+            idle_s=limits.idle_ttl.total_seconds(),
+            linger_s=limits.linger_ttl.total_seconds(),
+        )
+
+    async def _listen(self, terms: Terms) -> asyncio.Server:
+        try:
+            return await asyncio.get_running_loop().create_server(
+                lambda: Connection(terms), self._host, self._port, backlog=self._limits.backlog
+            )
+        except OSError as error:
+            raise Misconfigured(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from error
+
+    async def _drain(self) -> None:
+        self._door.is_closing = True
+        self._cut_later()
+        for connection in self._door:
+            connection.finish()
+        while len(self._door):
+            self._empty.clear()
+            await self._empty.wait()
+
+    def _cut_later(self) -> None:
+        if self._cutting is not None:
+            self._cutting.cancel()
+        self._cutting = asyncio.get_running_loop().call_later(self._drain_ttl.total_seconds(), self._cut)
+
+    def _cut(self) -> None:
+        if self._cutting is not None:
+            self._cutting.cancel()
+        for connection in self._door:
+            connection.kill()
+
+
+async def serve_http(
+    app: ASGIApp,
+    *,
+    host: str,
+    port: int,
+    limits: HttpLimits,
+    on_listening: Callable[[int], None],
+    stopping: asyncio.Event,
+) -> None:
+    """Serve until `stopping` is set, and drain."""
+    server = HttpServer(app, host=host, port=port, limits=limits, on_listening=on_listening)
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server.run())
+        waiting = group.create_task(stopping.wait())
+        serving.add_done_callback(lambda _: waiting.cancel())
+        waiting.add_done_callback(lambda _: server.stop())
