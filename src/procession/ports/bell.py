@@ -21,5 +21,6 @@ class Bell(Protocol):
 
     async def hear(self, ring: Ring, at_most: timedelta) -> bool:
         """Wait for the ring, at most so long. True: it rang (also if it did before this call and nobody had heard
-        it)."""
+        it).
+        """
         ...

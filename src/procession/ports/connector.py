@@ -30,7 +30,8 @@ class Delivery:
 
     def header(self, name: str) -> str | None:
         """The value of a header that occurs exactly once; a doubled one is as good as none where a signature depends
-        on it."""
+        on it.
+        """
         found = [value for key, value in self.headers if key == name]
         return found[0] if len(found) == 1 else None
 
@@ -131,7 +132,8 @@ class Outbound(Protocol):
 
     def check_payload(self, action: str, payload: bytes) -> None:
         """Raise `BadRequest` for what the provider could never take: it then fails in the handler, not in the
-        outbox."""
+        outbox.
+        """
         ...
 
     async def perform(self, call: Call, wire: Wire) -> Verdict: ...

@@ -216,7 +216,8 @@ class Console(Protocol):
         self, tenant: TenantId, lane: LaneId, *, actor: str, side: Side = Side.TURNS
     ) -> EventId | EffectId | None:
         """Pass the head of a lane that nobody holds: the turn's events become SKIPPED, or the effect does. None: no
-        head."""
+        head.
+        """
         ...
 
     async def replay(self, tenant: TenantId, event: EventId, *, actor: str) -> bool:
@@ -234,7 +235,8 @@ class Console(Protocol):
 
     async def quarantine_routed(self, kept: QuarantineId, intake: Intake, *, actor: str) -> bool:
         """Accept what was made of a quarantined body (an ordinary accept: dedup, the seq of now) and remove it, in one
-        write."""
+        write.
+        """
         ...
 
     async def resolve(self, tenant: TenantId, effect: EffectId, how: str, *, actor: str) -> bool:

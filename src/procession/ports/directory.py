@@ -49,6 +49,8 @@ class Channel:
     """How the signed body names it (`phone_number_id`); "" where the endpoint has a single channel."""
     secrets: Mapping[str, SecretName] = field(default_factory=dict)
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    active: bool = True
+    """False: its deliveries are quarantined; what it has unfinished is still played and sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """What the engine says of itself. Never a body, never a secret, never a person's number: ids, counts and reasons
-only."""
+only.
+"""
 
 from typing import Protocol
 
