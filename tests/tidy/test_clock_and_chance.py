@@ -12,7 +12,10 @@ from tests.tidy.sources import Finding, Source, findings, hold, sources
 SYSTEM: Final = "src/procession/app/system.py"
 
 # The loop's own clock may be read where timers are set on the loop; a simulated loop brings its own.
-LOOPS: Final = ("src/procession/runtime/",)
+LOOPS: Final = ("src/procession/runtime/", "src/procession/testing/simulation/")
+
+# These measure, or kill, real processes from outside: there is nothing to simulate in them.
+FROM_OUTSIDE: Final = ("src/procession/testing/bench/", "src/procession/testing/chaos/")
 
 # A seeded generator is not chance: everything that it draws comes from the seed. These may build one, and nothing else.
 SEEDED: Final = ("src/procession/testing/",)
@@ -38,7 +41,7 @@ FORBIDDEN_NAMES: Final = frozenset(
 
 
 def reads_of_clock_or_chance(source: Source) -> Iterator[Finding]:
-    if source.path == SYSTEM:
+    if source.within(SYSTEM, *FROM_OUTSIDE):
         return
     calls = {id(node.func): node for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     for node, dotted in uses(source.tree):
@@ -49,13 +52,13 @@ def reads_of_clock_or_chance(source: Source) -> Iterator[Finding]:
                 continue
         if _is_forbidden(dotted):
             yield Finding(path=source.path, line=node.lineno, why=f"{dotted}: take a clock or a chance as a parameter")
+    if not source.within(*LOOPS):
+        yield from _reads_of_a_loop(source)
+
+
+def _reads_of_a_loop(source: Source) -> Iterator[Finding]:
     for node in ast.walk(source.tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and node.attr == "time"
-            and _is_a_loop(node.value)
-            and not source.within(*LOOPS)
-        ):
+        if isinstance(node, ast.Attribute) and node.attr == "time" and _is_a_loop(node.value):
             yield Finding(path=source.path, line=node.lineno, why="the loop's time: take a clock as a parameter")
 
 

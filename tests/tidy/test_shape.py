@@ -92,20 +92,18 @@ def bare_create_task(source: Source) -> Iterator[Finding]:
     for node, dotted in uses(source.tree):
         if dotted in ("asyncio.create_task", "asyncio.ensure_future"):
             yield Finding(path=source.path, line=node.lineno, why=f"{dotted}: a TaskGroup knows who waits for it")
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Attribute) and node.attr == "create_task" and "loop" in ast.unparse(node.value):
-            yield Finding(
-                path=source.path, line=node.lineno, why="loop.create_task: a TaskGroup knows who waits for it"
-            )
+    for place in ast.walk(source.tree):
+        if isinstance(place, ast.Attribute) and place.attr == "create_task" and "loop" in ast.unparse(place.value):
+            why = "loop.create_task: a TaskGroup knows who waits for it"
+            yield Finding(path=source.path, line=place.lineno, why=why)
 
 
 def eager_imports(source: Source) -> Iterator[Finding]:
     for statement in source.tree.body:
         for line, module in modules(ast.Module(body=[statement], type_ignores=[])) if _is_import(statement) else ():
             if module.partition(".")[0] in LAZY:
-                yield Finding(
-                    path=source.path, line=line, why=f"{module}: imported where it is used, it costs others nothing"
-                )
+                why = f"{module}: imported where it is used, it costs others nothing"
+                yield Finding(path=source.path, line=line, why=why)
 
 
 def _is_import(statement: ast.stmt) -> bool:
