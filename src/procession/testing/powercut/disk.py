@@ -1,7 +1,7 @@
 """The shadow as a disk: made ready before a start, settled after a kill, and put in the root's place by a power cut.
 
-A shadow is a folder beside the root. It holds what the root's files would hold after a power cut and, in `.powercut`, the
-books of the shim (bitmaps of pages not yet synced, journals of syncs, counts), whose layout stands at the head of `shadow.c`.
+A shadow is a folder beside the root. It holds what the root's files would hold after a power cut and, in `.powercut`,
+the books of the shim (bitmaps of pages not yet synced, journals of syncs, counts), whose layout stands in `shadow.c`.
 
     env = environment(root, shadow)      # before every start of a process on this root, also after a plain kill
     ... start the process with env, let it work, kill it with SIGKILL ...
@@ -114,8 +114,8 @@ def counts_of(shadow: Path) -> Counts:
 def restart_on(shadow: Path, root: Path, leak: Leak | None = None) -> PowerCut:
     """Cuts the power: the root becomes what the shadow holds, and the shadow stays behind as that disk.
 
-    Real disks may also keep some of what no sync covered, in any order. `leak` decides it, for each page by file name and
-    page number; without it nothing of that kind survives. SQLite's `-shm` files do not survive.
+    Real disks may also keep some of what no sync covered, in any order. `leak` decides it, for each page by file name
+    and page number; without it nothing of that kind survives. SQLite's `-shm` files do not survive.
 
     Raises PowercutBlind when no process has loaded the shim, and PowercutError while one that did still lives.
     """
@@ -147,7 +147,9 @@ def _nobody_lives(shadow: Path) -> Iterator[None]:
         try:
             fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PowercutError(f"A process still writes to the root of {shadow}: kill it and wait for it first.") from None
+            raise PowercutError(
+                f"A process still writes to the root of {shadow}: kill it and wait for it first."
+            ) from None
         yield
 
 
@@ -278,7 +280,7 @@ def _folders_below(base: Path) -> Iterator[Path]:
 
 
 def _files(base: Path) -> Iterator[Path]:
-    """Regular files only: sockets and pipes do not outlive their processes, and `-shm` is rebuilt at every first opening."""
+    """Regular files only: sockets and pipes do not outlive their processes, and who opens first rebuilds `-shm`."""
     for folder in (base, *_folders_below(base)):
         for entry in os.scandir(folder):
             if entry.is_file(follow_symlinks=False) and not entry.name.endswith("-shm"):

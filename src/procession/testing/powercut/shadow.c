@@ -35,6 +35,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -89,6 +90,7 @@ static size_t root_length;
 static int on;
 static int kept_fds[KEPT_FDS];
 static word kept_next;
+static _Atomic long writes_to_live;   /* 0: as long as you like */
 static struct track outside;          /* its address stands for "not under SH_ROOT" */
 
 /* ---- the kernel, past our own interposed names ---- */
@@ -246,7 +248,14 @@ static int readable(int fd) {                      /* the caller's fd, or for a 
   return again;
 }
 
+static void die_halfway(int fd, const void *bytes, size_t n, off_t at) {      /* for our own tests: SH_DIE_AT=n */
+  if (atomic_fetch_sub(&writes_to_live, 1) != 1) return;
+  if (k_pwrite(fd, bytes, n > 8 ? n / 2 : 0, at) < 0) { }   /* the kernel itself never tears the eight bytes of a mark */
+  syscall(SYS_kill, getpid(), SIGKILL);
+}
+
 static void put(int fd, const void *bytes, size_t n, off_t at) {
+  if (atomic_load(&writes_to_live) > 0 ) die_halfway(fd, bytes, n, at);
   for (const char *b = bytes; n; ) {
     ssize_t k = k_pwrite(fd, b, n, at);
     if (k < 0 && errno == EINTR) continue;
@@ -694,6 +703,7 @@ __attribute__((constructor)) static void start(void) {
   if (counts == MAP_FAILED) broken(name);
   k_close(fd);
   atomic_fetch_add(&counts->loads, 1);
+  if (getenv("SH_DIE_AT")) atomic_store(&writes_to_live, atol(getenv("SH_DIE_AT")));
   on = 1;
   errno = error;
 }
