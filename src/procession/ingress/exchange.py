@@ -73,7 +73,8 @@ class Exchange:
 
     async def receive(self) -> dict[str, object]:
         if self._taken:
-            await self._wire.gone()
+            if not (self.ended or self.cut):
+                await self._wire.gone()
             return {"type": "http.disconnect"}
         self._taken = True
         body, self._body = self._body, b""

@@ -37,8 +37,8 @@ class HttpLimits:
     bodies_bytes_max: int = 64 * 1024 * 1024
     """Of all large bodies held at one moment: without it, a thousand peers with 3 MB each would take 3 GB."""
 
-    connections_max: int = 1024
-    """In all, half of a usual bound of 2,048 file descriptors or more; a busy provider keeps some hundred open."""
+    connections_max: int = 768
+    """In all: leaves a quarter of the usual 1,024 file descriptors to the store and to sends."""
     connections_per_ip_max: int = 256
     """Of one address (IPv6: of one /64). Behind a proxy every peer has the proxy's address: raise it to
     `connections_max`."""

@@ -1,6 +1,6 @@
 """What an HTTP server costs the ingress: signature and decoding of a 1 KB body, no store, each server with deadlines in place.
 
-    python -m procession.testing.bench.http_servers [--seconds 3] [--rounds 3] [--only ours,uvicorn]
+    python -m tests.integration.http_server_speed [--seconds 3] [--rounds 3] [--only ours,uvicorn]
 
 Each server runs in a process of its own, one after the other and round by round, so that a noisy machine is noisy for all of them.
 Besides the rate, which the load generator and other programs on the machine bend, it prints the processor time that the server itself
@@ -280,7 +280,7 @@ def measure(server: str, seconds: float) -> Figures:
 
 @contextlib.contextmanager
 def served(server: str) -> Iterator[tuple[int, int]]:
-    command = [sys.executable, "-m", "procession.testing.bench.http_servers", "--serve", server]
+    command = [sys.executable, "-m", "tests.integration.http_server_speed", "--serve", server]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
         assert process.stdout is not None
         try:
