@@ -136,6 +136,8 @@ class Terms:
     gate: Gate = Gate()
     doubt: DoubtPolicy = DoubtPolicy.PARK
     doubt_wait: timedelta = timedelta(seconds=60)
+    resends_max: int = 3
+    """RESEND only: after so many it is parked instead, since each may have been a duplicate."""
     on_refused: RefusedPolicy = RefusedPolicy.CONTINUE
     tries_max: int = 20
     answer_within: timedelta = timedelta(hours=24)

@@ -248,7 +248,8 @@ class Store(Protocol):
         S3. Lanes whose moment has come rest anew: backoffs, windows, gates (expired ones are counted on the effect),
             ends of pauses.
         S4. At the end of a pause, pending effects that it covered and that did not ask to be kept are CANCELLED.
-        S5. A DOUBT whose wait is over: PARK: the conversation is PARKED; RESEND: PENDING, `resends` + 1; SKIP: SKIPPED.
+        S5. A DOUBT whose wait is over: PARK: the conversation is PARKED; RESEND: PENDING, `resends` + 1
+            (or, `resends_max` reached, as PARK); SKIP: SKIPPED.
         S6. Held events whose window is over are released in the source's order: each takes the next seq, and with it
             every one held that is before it in that order. A NUMBER gap that is passed so is remembered: what comes
             for it is late.

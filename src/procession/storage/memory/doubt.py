@@ -1,0 +1,42 @@
+"""What becomes of an effect whose attempt ended without a clear answer, and when its doubt has lasted long enough."""
+
+from datetime import datetime, timedelta
+
+from procession.core.effect import DoubtPolicy, EffectMove, Repeatability, moved
+from procession.storage.memory.rows import EffectRow, LaneRow, plus
+
+
+def become_uncertain(effect: EffectRow, reason: str, after: timedelta, now: datetime) -> None:
+    """D5: a provider that drops repeats is sent the same key again; anything else is in doubt."""
+    terms = effect.draft.terms
+    effect.reason, effect.changed_at = reason, now
+    if terms.repeatability is Repeatability.KEYED and effect.tries < terms.tries_max:
+        effect.state, effect.not_before = moved(effect.state, EffectMove.RESEND), now + after
+        return
+    effect.state = moved(effect.state, EffectMove.DOUBT)
+    effect.doubt_until = effect.doubt_until or plus(now, terms.doubt_wait)
+    effect.not_before = now + after if terms.repeatability is Repeatability.PROBED else None
+
+
+def give_back(effect: EffectRow, reason: str, now: datetime) -> None:
+    """S2 and R2: the sender of an armed effect is gone. Its bytes may be on the way still."""
+    effect.recorded_attempt = max(effect.recorded_attempt, effect.attempts)
+    become_uncertain(effect, reason, timedelta(0), now)
+
+
+def doubt_is_over(row: LaneRow, effect: EffectRow, now: datetime) -> DoubtPolicy:
+    """S5: the tenant's policy, applied."""
+    policy = effect.draft.terms.doubt
+    if policy is DoubtPolicy.RESEND and effect.resends >= effect.draft.terms.resends_max:
+        policy = DoubtPolicy.PARK
+    effect.doubt_until, effect.not_before, effect.changed_at = None, None, now
+    match policy:
+        case DoubtPolicy.PARK:
+            effect.doubt_parked = True
+            row.parked, row.parked_for = f"effect {effect.draft.id} is in doubt: {effect.reason}", effect.draft.id
+        case DoubtPolicy.RESEND:
+            effect.state = moved(effect.state, EffectMove.RESEND)
+            effect.resends += 1
+        case DoubtPolicy.SKIP:
+            effect.state = moved(effect.state, EffectMove.SKIP)
+    return policy

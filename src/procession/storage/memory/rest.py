@@ -1,0 +1,179 @@
+"""Where a lane rests, and the counts that fairness keeps: every other file of this store leaves a lane through here."""
+
+from datetime import datetime
+
+from procession.core.effect import ENDED, EffectState, Receipt, RefusedPolicy, Repeatability
+from procession.core.event import EventState
+from procession.core.ids import WorkerId
+from procession.core.lane import LaneMove, Phase, RestingFacts, Side, check_move, resting
+from procession.storage.memory.rows import NOBODY, EffectRow, EventRow, LaneRow, Tables
+
+
+def rest(tables: Tables, row: LaneRow, move: LaneMove, now: datetime) -> None:
+    """Put a lane that nobody holds (any more) where its facts say."""
+    facts = _turn_facts(tables, row) if row.side is Side.TURNS else _send_facts(tables, row, now)
+    phase, wake_at = resting(facts, now)
+    check_move(row.phase, move, phase)
+    _leave(tables, row)
+    row.worker, row.lease_until = NOBODY, None
+    row.phase, row.wake_at = phase, wake_at
+    if phase is Phase.READY:
+        _enter_ready(tables, row, now)
+
+
+def touch(tables: Tables, row: LaneRow, move: LaneMove, now: datetime) -> None:
+    """Look anew at a lane that something was appended to, or that evidence came for; one that is held stays held."""
+    if row.phase is Phase.HELD:
+        check_move(row.phase, move, Phase.HELD)
+    elif row.phase is Phase.READY and move is LaneMove.ACCEPT:
+        # It keeps its place among the ready: an event that comes must not put its lane behind the others.
+        check_move(row.phase, move, Phase.READY)
+    elif row.phase in (Phase.PAUSED, Phase.PARKED) and move is LaneMove.ACCEPT:
+        check_move(row.phase, move, row.phase)
+    else:
+        rest(tables, row, move, now)
+
+
+def hold(tables: Tables, row: LaneRow, worker: WorkerId, until: datetime, move: LaneMove) -> None:
+    """Make the lane the worker's, under a new epoch."""
+    check_move(row.phase, move, Phase.HELD)
+    _leave(tables, row)
+    row.phase, row.worker, row.lease_until, row.wake_at = Phase.HELD, worker, until, None
+    row.epoch += 1
+    tables.tenant(row.tenant, row.side).held += 1
+
+
+def _leave(tables: Tables, row: LaneRow) -> None:
+    shares = tables.tenant(row.tenant, row.side)
+    if row.phase is Phase.READY:
+        shares.ready -= 1
+    elif row.phase is Phase.HELD:
+        shares.held -= 1
+
+
+def _enter_ready(tables: Tables, row: LaneRow, now: datetime) -> None:
+    shares = tables.tenant(row.tenant, row.side)
+    if shares.ready == 0:
+        # Whoever was idle starts at the present of virtual time: it has no claim on what it did not use (C2).
+        shares.vtime = max(shares.vtime, tables.vclock[row.side])
+    shares.ready += 1
+    tables.ready_pos += 1
+    row.ready_pos, row.ready_since = tables.ready_pos, now
+
+
+# --- turns ---
+
+
+def head_events(tables: Tables, row: LaneRow) -> tuple[EventRow, ...]:
+    """The events of the turn that the lane's head is, were it claimed now."""
+    if row.frozen:
+        return tuple(tables.events[row.tenant, event] for event in row.frozen)
+    if row.replays:
+        return (tables.events[row.tenant, row.replays[0]],)
+    run: list[EventRow] = []
+    events_max = 1
+    while len(run) < events_max:
+        event = tables.places.get((row.tenant, row.lane, row.cursor + len(run) + 1))
+        if event is None:
+            break
+        found = tables.events[row.tenant, event]
+        if run and found.new.window is None:
+            break
+        run.append(found)
+        if len(run) == 1 and found.new.window is not None:
+            events_max = max(1, found.new.window.events_max)
+    return tuple(run)
+
+
+def _turn_facts(tables: Tables, row: LaneRow) -> RestingFacts:
+    has_work = bool(row.frozen or row.replays or row.last > row.cursor)
+    wake_at = row.backoff_until
+    if wake_at is None and has_work and not row.frozen and not row.replays:
+        wake_at = _window_end(head_events(tables, row))
+    return RestingFacts(
+        has_work=has_work,
+        parked=row.parked is not None,
+        pause_applies=row.paused,
+        paused_until=row.paused_until if row.paused else None,
+        wake_at=wake_at,
+    )
+
+
+def _window_end(run: tuple[EventRow, ...]) -> datetime | None:
+    """A6: when the window of the run at the lane's head is over. None: there is no window."""
+    window, first = run[0].new.window, run[0].placed_at
+    newest = run[-1]
+    if window is None or newest.new.window is None or first is None or newest.placed_at is None:
+        return None
+    if len(run) >= window.events_max or any(event.new.window and event.new.window.flushes for event in run):
+        return None
+    return min(newest.placed_at + newest.new.window.quiet, first + window.wait_max)
+
+
+def unplayed(tables: Tables, row: LaneRow) -> list[EventRow]:
+    """Every event of the lane that has its place and has not ended, in the order in which they will be played."""
+    found = [tables.events[row.tenant, event] for event in (*row.frozen, *row.replays) if event]
+    for seq in range(row.cursor + 1, row.last + 1):
+        event = tables.places[row.tenant, row.lane, seq]
+        if event not in row.frozen:
+            found.append(tables.events[row.tenant, event])
+    return [event for event in found if event.state is EventState.WAITING]
+
+
+# --- sends ---
+
+
+def _send_facts(tables: Tables, row: LaneRow, now: datetime) -> RestingFacts:
+    pass_ended(tables, row, now)
+    head = tables.head_effect(row)
+    return RestingFacts(
+        has_work=head is not None,
+        parked=row.parked is not None,
+        pause_applies=row.paused and (head is None or head.oseq > row.pause_cover),
+        paused_until=row.paused_until if row.paused else None,
+        wake_at=None if head is None else _send_wake(head, now),
+    )
+
+
+def pass_ended(tables: Tables, row: LaneRow, now: datetime) -> None:
+    """Move the cursor over effects that have ended and whose gate is open."""
+    while (head := tables.head_effect(row)) is not None and head.state in ENDED:
+        opens_at = gate_opens_at(head, now)
+        if opens_at > now:
+            break
+        if head.state is EffectState.CONFIRMED and not gate_reached(head):
+            head.gate_expired = True
+        row.cursor += 1
+        if head.state is EffectState.REFUSED and head.draft.terms.on_refused is RefusedPolicy.PARK:
+            row.parked = row.parked or f"effect {head.draft.id} was refused: {head.reason}"
+
+
+def gate_reached(effect: EffectRow) -> bool:
+    return effect.failed or effect.receipt >= effect.draft.terms.gate.receipt
+
+
+def gate_opens_at(effect: EffectRow, now: datetime) -> datetime:
+    """When the effect behind this ended one may go. Only a confirmed one has a gate."""
+    if effect.state is not EffectState.CONFIRMED or effect.confirmed_at is None:
+        return now
+    gate = effect.draft.terms.gate
+    after = effect.confirmed_at + gate.gap
+    return after if gate_reached(effect) else max(after, effect.confirmed_at + gate.wait_max)
+
+
+def _send_wake(head: EffectRow, now: datetime) -> datetime | None:
+    if head.state is EffectState.PENDING:
+        return head.not_before
+    if head.state is EffectState.CONFIRMED:
+        return gate_opens_at(head, now)
+    if head.state is EffectState.DOUBT:
+        if head.draft.terms.repeatability is Repeatability.PROBED and head.not_before is not None:
+            return head.not_before
+        return head.doubt_until
+    return None
+
+
+def climb(effect: EffectRow, receipt: Receipt, failed: bool) -> None:
+    """S11: receipts go up the ladder and never down; failure is a flag beside it."""
+    effect.receipt = max(effect.receipt, receipt)
+    effect.failed = effect.failed or failed

@@ -1,0 +1,129 @@
+"""Begin and record: the two writes around each outward action (B1 to B3, D1 to D7)."""
+
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from procession.core.effect import ENDED, EffectMove, EffectState, moved
+from procession.core.ids import EffectId
+from procession.core.lane import LaneMove, Lease, Phase, Side
+from procession.core.turn import Began, NotBegun, Recorded
+from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
+from procession.storage.memory.accept import name_ref
+from procession.storage.memory.claim import fenced, held_effect
+from procession.storage.memory.doubt import become_uncertain
+from procession.storage.memory.rest import climb, hold, rest
+from procession.storage.memory.rows import EffectRow, LaneRow, Tables
+
+
+def begin(tables: Tables, lease: Lease, effect_id: EffectId, attempt: int, now: datetime) -> Began | NotBegun:
+    row = fenced(tables, lease)
+    effect = tables.effects.get((lease.tenant, effect_id))
+    if row is None or effect is None or effect.draft.lane != row.lane or lease.side is not Side.SENDS:
+        return NotBegun(fate=Fate.LOST, reason="another holds the lane")
+    if effect.state is EffectState.ARMED and effect.attempts == attempt and effect.armed_epoch == lease.epoch:
+        return Began(attempt=attempt)
+    reason = _why_not(tables, row, effect, attempt, now)
+    if reason is not None:
+        rest(tables, row, LaneMove.RELEASE, now)
+        return NotBegun(fate=Fate.KEPT, reason=reason)
+    effect.state, effect.changed_at = moved(effect.state, EffectMove.ARM), now
+    effect.attempts, effect.tries, effect.armed_epoch = attempt, effect.tries + 1, lease.epoch
+    effect.not_before, effect.reason = None, ""
+    return Began(attempt=attempt)
+
+
+def _why_not(tables: Tables, row: LaneRow, effect: EffectRow, attempt: int, now: datetime) -> str | None:
+    if effect.state is not EffectState.PENDING:
+        return f"it is {effect.state} already"
+    if tables.sending_paused:
+        return "sending is paused"
+    if effect.oseq != row.cursor + 1 or effect.attempts + 1 != attempt:
+        return "it is not the head any more"
+    if row.paused and row.paused_until > now and effect.oseq > row.pause_cover:
+        return "the conversation is paused"
+    if now - effect.asked_at > effect.draft.terms.answer_within:
+        effect.state, effect.changed_at = moved(effect.state, EffectMove.REFUSE), now
+        effect.reason = "too old"
+        return "too old"
+    return None
+
+
+def record(
+    tables: Tables,
+    lease: Lease,
+    effect_id: EffectId,
+    attempt: int,
+    verdict: Verdict,
+    ttl: timedelta | None,
+    now: datetime,
+) -> Recorded:
+    row = fenced(tables, lease)
+    effect = tables.effects.get((lease.tenant, effect_id))
+    if effect is not None and row is None and _kept_already(tables, lease, effect, attempt):
+        return Recorded(fate=Fate.KEPT)
+    if row is None or effect is None or effect.draft.lane != row.lane or lease.side is not Side.SENDS:
+        return Recorded(fate=Fate.LOST)
+    if effect.attempts != attempt or effect.oseq != row.cursor + 1:
+        return Recorded(fate=Fate.LOST)
+    _judge(tables, effect, verdict, now)
+    effect.recorded_attempt, effect.changed_at = attempt, now
+    worker = row.worker
+    row.settled_epoch = lease.epoch
+    rest(tables, row, LaneMove.SETTLE, now)
+    if ttl is not None and row.phase is Phase.READY and not tables.sending_paused:
+        hold(tables, row, worker, now + ttl, LaneMove.CLAIM)
+        return Recorded(fate=Fate.KEPT, next=held_effect(tables, row))
+    return Recorded(fate=Fate.KEPT)
+
+
+def _kept_already(tables: Tables, lease: Lease, effect: EffectRow, attempt: int) -> bool:
+    """A repeat by the same caller: its epoch is the one that the lane's newest record came under."""
+    row = tables.lanes.get((lease.tenant, lease.lane, lease.side))
+    return (
+        row is not None
+        and lease.era == tables.era
+        and row.settled_epoch == lease.epoch
+        and effect.recorded_attempt == attempt
+        and effect.attempts == attempt
+    )
+
+
+def _judge(tables: Tables, effect: EffectRow, verdict: Verdict, now: datetime) -> None:
+    if effect.state in ENDED:
+        # A sighting was quicker: it stands, and the call's own answer can only add what the provider calls it.
+        if isinstance(verdict, Confirmed):
+            _confirm(tables, effect, verdict, now)
+        return
+    match verdict:
+        case Confirmed():
+            effect.state = moved(effect.state, EffectMove.CONFIRM)
+            effect.confirmed_at, effect.doubt_until = now, None
+            _confirm(tables, effect, verdict, now)
+        case Deferred():
+            effect.state = moved(effect.state, EffectMove.DEFER)
+            _defer(effect, verdict, now)
+        case Refused():
+            effect.state = moved(effect.state, EffectMove.REFUSE)
+            effect.reason = f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason
+        case Uncertain():
+            become_uncertain(effect, verdict.reason, verdict.after, now)
+        case Absent():
+            effect.state = moved(effect.state, EffectMove.ABSENT)
+            effect.doubt_until, effect.not_before, effect.reason = None, None, verdict.reason
+        case _ as never:
+            assert_never(never)
+
+
+def _confirm(tables: Tables, effect: EffectRow, verdict: Confirmed, now: datetime) -> None:
+    climb(effect, verdict.receipt, failed=False)
+    if verdict.ref is not None and effect.ref is None:
+        name_ref(tables, effect, verdict.ref, now)
+
+
+def _defer(effect: EffectRow, verdict: Deferred, now: datetime) -> None:
+    effect.reason, effect.not_before = verdict.reason, now + verdict.after
+    if not verdict.counts:
+        effect.tries -= 1
+    elif effect.tries >= effect.draft.terms.tries_max:
+        effect.state = moved(effect.state, EffectMove.REFUSE)
+        effect.reason = f"tries used up: {verdict.reason}"

@@ -1,0 +1,61 @@
+"""What something waits for, in words: the same words from every store."""
+
+from datetime import MAXYEAR, UTC, datetime
+
+from procession.core.effect import EffectState, Receipt
+from procession.core.lane import Phase
+
+
+def clock_words(moment: datetime | None) -> str:
+    if moment is None or moment.year >= MAXYEAR:
+        return "an operator"
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def event_waits(*, ahead: int, phase: Phase, wake_at: datetime | None, worker: str, reason: str, deaths: int) -> str:
+    """For an event that has its place and has not ended; `ahead` others of its lane are played before it."""
+    if ahead:
+        return f"its turn, behind {ahead} other{'s' if ahead > 1 else ''} of its lane"
+    match phase:
+        case Phase.HELD:
+            return f"its handler, in process {worker}"
+        case Phase.READY:
+            return "a run alone, since its process died with it before" if deaths else "a free slot"
+        case Phase.WAITING:
+            return f"its next try, or the end of its window, at {clock_words(wake_at)}"
+        case Phase.PAUSED:
+            return f"the end of the lane's pause: {clock_words(wake_at)}"
+        case Phase.PARKED:
+            return f"an operator: {reason}"
+        case Phase.IDLE:
+            return ""
+
+
+def effect_waits(
+    *,
+    ahead: int,
+    state: EffectState,
+    phase: Phase,
+    wake_at: datetime | None,
+    doubt_until: datetime | None,
+    gate: tuple[int, Receipt] | None,
+    reason: str,
+) -> str:
+    """For an effect that has not ended. `gate`: the place and receipt that the conversation's head waits for."""
+    if phase is Phase.PARKED:
+        return f"an operator: {reason}"
+    if gate is not None:
+        return f"the gate of #{gate[0]} ({gate[1].name.lower()}), at most until {clock_words(wake_at)}"
+    if ahead > 0:
+        return f"its turn, behind {ahead} other{'s' if ahead > 1 else ''} of its conversation"
+    if state is EffectState.ARMED:
+        return "the provider's answer"
+    if state is EffectState.DOUBT:
+        return f"proof, until {clock_words(doubt_until)}"
+    match phase:
+        case Phase.WAITING:
+            return f"its next try at {clock_words(wake_at)}"
+        case Phase.PAUSED:
+            return f"the end of the conversation's pause: {clock_words(wake_at)}"
+        case _:
+            return "a free slot"
