@@ -12,8 +12,8 @@ T = TypeVar("T")
 class SeededChance:
     """A root seed and, below it, any number of named streams that do not disturb one another.
 
-    What is drawn from `of("network")` stays the same when somebody draws once more from `of("clock")`: so a world can be
-    changed in one place, and an old seed still tells the same story everywhere else. Only `Random.random` and
+    What is drawn from `of("network")` stays the same when somebody draws once more from `of("clock")`: so a world can
+    be changed in one place, and an old seed still tells the same story everywhere else. Only `Random.random` and
     `Random.getrandbits` are used, since only their sequences are promised to be the same in every Python.
     """
 
@@ -30,8 +30,8 @@ class SeededChance:
         return SeededChance(0, f"{self._path}/{name}")
 
     def fraction(self, name: str) -> float:
-        """A number in [0, 1) that depends on the seed and the name only, however often and in whatever order it is asked."""
-        return int.from_bytes(_digest(f"{self._path}?{name}", 8)) / 2**64
+        """A number in [0, 1) that hangs on the seed and the name only, however often and when it is asked."""
+        return (int.from_bytes(_digest(f"{self._path}?{name}", 8)) >> 11) / 2**53
 
     def uniform(self, low: float, high: float) -> float:
         drawn = low + (high - low) * self.random()

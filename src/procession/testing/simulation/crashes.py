@@ -1,10 +1,10 @@
 """Where nodes die: a plan made by the seed, and the account of where they did.
 
-Theory of operation. Some awaits are passed at every event and some once in a life. To kill at every n-th step would hit the
-first ones only. So each site is armed by itself: whether it kills in this seed, and at which of its passings, follows
-from the seed and the site alone. Over many seeds each site that is passed at all is then hit about equally often. Each node has
-its draws of its own, and so has *recovery*, the first seconds of a life that follows another, where the odds are higher: what
-crashes while it mends a crash is where recovery is wrong.
+Theory of operation. Some awaits are passed at every event and some once in a life. To kill at every n-th step would hit
+the first ones only. So each site is armed by itself: whether it kills in this seed, and at which of its passings, hangs
+on the seed, the site and the node alone. Over many seeds each site that is passed at all is then hit about equally
+often. *Recovery*, the first seconds of a life that follows another, has draws of its own and higher odds: what crashes
+while it mends a crash is where recovery is wrong.
 """
 
 from collections import Counter
@@ -67,7 +67,7 @@ class CrashPlan:
         site = self._sites.deepest(suspended)
         if site is None:
             return False
-        in_recovery = node.life > 1 and node.loop.time() - node.born_at < self._odds.recovery.total_seconds()
+        in_recovery = node.life > 1 and node.loop.now - node.born_at < self._odds.recovery.total_seconds()
         passing = (site, node.name, in_recovery)
         left = self._passings_left.get(passing)
         if left is None:
@@ -95,7 +95,7 @@ class CrashPlan:
         crash = Crash(
             node=node.name,
             life=node.life,
-            at=node.loop.time(),
+            at=node.loop.now,
             in_recovery=in_recovery,
             sites=self._sites.chain(suspended),
         )
@@ -122,11 +122,11 @@ class CrashCoverage:
         self.crashed_in_recovery.update(other.crashed_in_recovery)
 
     def report(self, sites: AwaitSites) -> dict[str, object]:
-        """Ready for JSON. A site is counted where the node died while that await was under way, at whatever depth below it."""
+        """Ready for JSON. A site is hit when a node died while that await was under way, at whatever depth below."""
         hit = [site for site in sites.all if self.crashed[site]]
         return {
             "crashed_at": len(hit),
             "crashed_in_recovery_at": sum(1 for site in sites.all if self.crashed_in_recovery[site]),
             "total": len(sites.all),
-            "missed": [str(site) for site in sites.all if not self.crashed[site]],
+            "missed": [site.shown for site in sites.all if not self.crashed[site]],
         }

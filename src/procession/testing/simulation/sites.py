@@ -1,13 +1,13 @@
 """Await sites: where a process can die.
 
-A coroutine is only ever interrupted where it awaits, so a crash is told by the await at which it struck. This module knows
-both sides of that sentence. Statically, it lists every `await`, `async with`, `async for` and asynchronous comprehension of
-some packages by reading their source. At run time, it walks down what a suspended coroutine waits for and says at which of
-these it stands.
+A coroutine is only ever interrupted where it awaits, so a crash is told by the await at which it struck. This module
+knows both sides of that sentence. Statically, it lists every `await`, `async with`, `async for` and asynchronous
+comprehension of some packages by reading their source. At run time, it walks down what a suspended coroutine waits for
+and says at which of these it stands.
 
-A site is a line of a file. The two sides meet there by position: the compiler keeps, for each instruction, the piece of source
-that it was made from, and a suspended frame knows its instruction. An `async with` suspends when it is entered and when it is
-left; both are one site, as are two awaits on one line.
+A site is a line of a file. The two sides meet there by position: the compiler keeps, for each instruction, the piece of
+source that it was made from, and a suspended frame knows its instruction. An `async with` suspends when it is entered
+and when it is left; both are one site, as are two awaits on one line.
 """
 
 import ast
@@ -17,12 +17,11 @@ from pathlib import Path
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
 from typing import NamedTuple
 
-Positions = dict[tuple[int, int], "Site"]
-"""Where in a file (line, column) a piece of source begins that suspends, and the site that it belongs to."""
+Place = tuple[int, int]
+"""Line and column at which a piece of source begins."""
 
-# Wrappers that asyncio and the interpreter put between a frame and what it awaits, and that do not tell what they wrap.
+# Wrappers that the interpreter puts between a frame and what it awaits, and that do not tell what they wrap.
 _VEILS = frozenset({"async_generator_asend", "async_generator_athrow", "anext_awaitable", "coroutine_wrapper"})
-_FRAMES = (CoroutineType, AsyncGeneratorType, GeneratorType)
 
 
 class Site(NamedTuple):
@@ -30,7 +29,8 @@ class Site(NamedTuple):
     line: int
     function: str
 
-    def __str__(self) -> str:
+    @property
+    def shown(self) -> str:
         return f"{self.file}:{self.line} {self.function}"
 
 
@@ -38,11 +38,9 @@ class AwaitSites:
     """All await sites of some packages, and the way from a suspended coroutine to them."""
 
     def __init__(self, sources: Iterable[Path]) -> None:
-        self._files: dict[str, Positions] = {}
-        for source in sources:
-            self._files[str(source)] = _positions(source)
+        self._files: dict[str, dict[Place, Site]] = {str(source): _read(source) for source in sources}
         self.all: tuple[Site, ...] = tuple(sorted({site for found in self._files.values() for site in found.values()}))
-        # By identity, because hashing a code object reads all of it. The code is kept, so that its identity stays its own.
+        # By identity, because hashing a code object reads all of it. The code is kept, so that its identity is its own.
         self._codes: dict[int, tuple[CodeType, dict[int, Site] | None]] = {}
 
     @classmethod
@@ -53,100 +51,100 @@ class AwaitSites:
     def deepest(self, suspended: object) -> Site | None:
         """The innermost of our awaits that this coroutine is suspended at; None when it stands in foreign code only."""
         found: Site | None = None
-        for code, frame in _frames(suspended, self._is_ours):
-            found = self._site(code, frame)
+        for frame in _frames(suspended, self._is_ours):
+            found = self._site(frame)
         return found
 
     def chain(self, suspended: object) -> tuple[Site, ...]:
         """All of our awaits that this coroutine is suspended at, outermost first."""
-        return tuple(self._site(code, frame) for code, frame in _frames(suspended, self._is_ours))
+        return tuple(self._site(frame) for frame in _frames(suspended, self._is_ours))
 
     def _is_ours(self, code: CodeType) -> bool:
         known = self._codes.get(id(code))
         if known is None:
-            known = (code, {} if code.co_filename in self._files else None)
-            self._codes[id(code)] = known
+            known = self._codes[id(code)] = (code, {} if code.co_filename in self._files else None)
         return known[1] is not None
 
-    def _site(self, code: CodeType, frame: FrameType) -> Site:
+    def _site(self, frame: FrameType) -> Site:
+        code = frame.f_code
         sites = self._codes[id(code)][1]
         assert sites is not None
         site = sites.get(frame.f_lasti)
         if site is None:
-            site = sites[frame.f_lasti] = _locate(self._files[code.co_filename], code, frame)
+            site = sites[frame.f_lasti] = _locate(self._files[code.co_filename], frame)
         return site
 
 
 def standing(suspended: object) -> str:
     """Where a coroutine stands, for a person: the innermost frame of all, ours or not."""
-    place = "at its beginning or end"
-    for code, frame in _frames(suspended, lambda _: True):
-        place = f"{code.co_filename}:{frame.f_lineno} {code.co_qualname}"
+    place = "its beginning or its end"
+    for frame in _frames(suspended, lambda _: True):
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_qualname}"
     return place
 
 
-def _frames(suspended: object, wanted: Callable[[CodeType], bool]) -> Iterator[tuple[CodeType, FrameType]]:
-    """The chain of frames from a coroutine down to what it waits for, as far as Python shows it."""
+def _frames(suspended: object, wanted: Callable[[CodeType], bool]) -> Iterator[FrameType]:
+    """The wanted frames from a coroutine down to what it waits for, as far as Python shows it."""
     while suspended is not None:
-        kind = type(suspended)
         frame: FrameType | None
         if isinstance(suspended, CoroutineType):
             frame = suspended.cr_frame if wanted(suspended.cr_code) else None
-            below = suspended.cr_await
+            suspended = suspended.cr_await
         elif isinstance(suspended, AsyncGeneratorType):
             frame = suspended.ag_frame if wanted(suspended.ag_code) else None
-            below = suspended.ag_await
+            suspended = suspended.ag_await
         elif isinstance(suspended, GeneratorType):
             frame = suspended.gi_frame if wanted(suspended.gi_code) else None
-            below = suspended.gi_yieldfrom
-        elif kind.__name__ in _VEILS:
+            suspended = suspended.gi_yieldfrom
+        elif type(suspended).__name__ in _VEILS:
+            frame = None
             suspended = _unveiled(suspended)
-            continue
         else:
             return
         if frame is not None:
-            yield frame.f_code, frame
-        suspended = below
+            yield frame
 
 
 def _unveiled(veil: object) -> object:
     """What such a wrapper wraps. Python does not show it, but the collector has to know."""
     for inside in gc.get_referents(veil):
-        if isinstance(inside, _FRAMES) or type(inside).__name__ in _VEILS:
+        if isinstance(inside, CoroutineType | AsyncGeneratorType | GeneratorType) or type(inside).__name__ in _VEILS:
             return inside
     return None
 
 
-def _locate(positions: Positions, code: CodeType, frame: FrameType) -> Site:
-    start = _start_of(code, frame.f_lasti)
-    if start is not None and start in positions:
-        return positions[start]
+def _locate(sites: dict[Place, Site], frame: FrameType) -> Site:
+    place = _place(frame.f_code, frame.f_lasti)
+    if place in sites:
+        return sites[place]
     # A compiler that notes another piece of the statement than we foresaw: the line still tells.
-    for (line, _), site in positions.items():
+    for (line, _), site in sites.items():
         if frame.f_lineno in (line, site.line):
             return site
-    return Site(_shown(Path(code.co_filename)), frame.f_lineno, code.co_qualname)
+    return Site(_shown(Path(frame.f_code.co_filename)), frame.f_lineno, frame.f_code.co_qualname)
 
 
-def _start_of(code: CodeType, instruction: int) -> tuple[int, int] | None:
+def _place(code: CodeType, instruction: int) -> Place:
     for offset, (line, _, column, _) in enumerate(code.co_positions()):
         if 2 * offset == instruction:
-            return None if line is None or column is None else (line, column)
-    return None
+            return (line or 0, column or 0)
+    return (0, 0)
 
 
 def _sources(packages: Iterable[Path], without: frozenset[str]) -> Iterator[Path]:
     for package in packages:
-        for source in sorted(package.rglob("*.py")) if package.is_dir() else [package]:
-            inside = source.relative_to(package) if package.is_dir() else Path(source.name)
-            if without.isdisjoint(inside.parts[:-1]):
-                yield source
+        if package.is_dir():
+            for source in sorted(package.rglob("*.py")):
+                if without.isdisjoint(source.relative_to(package).parts[:-1]):
+                    yield source
+        else:
+            yield package
 
 
-def _positions(source: Path) -> Positions:
-    reader = _Reader(_shown(source))
-    reader.visit(ast.parse(source.read_bytes(), str(source)))
-    return reader.found
+def _read(source: Path) -> dict[Place, Site]:
+    found: dict[Place, Site] = {}
+    _collect(ast.parse(source.read_bytes(), str(source)), _shown(source), (), found)
+    return found
 
 
 def _shown(source: Path) -> str:
@@ -157,61 +155,35 @@ def _shown(source: Path) -> str:
     return source.relative_to(root).as_posix()
 
 
-class _Reader(ast.NodeVisitor):
-    """Collects what suspends, under the name of the function that it stands in."""
+def _collect(node: ast.AST, file: str, names: tuple[str, ...], found: dict[Place, Site]) -> None:
+    """Note each piece of source below `node` that suspends, under the name of the function that it stands in."""
+    match node:
+        case ast.ClassDef():
+            names = (*names, node.name)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            names = (*names, node.name, "<locals>")
+        case ast.expr() | ast.stmt():
+            site = Site(file, node.lineno, ".".join(names).removesuffix(".<locals>") or "<module>")
+            for piece in _suspending(node):
+                # The outer piece comes first and keeps the place, where an `async with` begins with an await.
+                found.setdefault((piece.lineno, piece.col_offset), site)
+        case _:
+            pass
+    for child in ast.iter_child_nodes(node):
+        _collect(child, file, names, found)
 
-    def __init__(self, file: str) -> None:
-        self.found: Positions = {}
-        self._file = file
-        self._names: list[str] = []
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._within(node, node.name)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._within(node, node.name, "<locals>")
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self._within(node, node.name, "<locals>")
-
-    def visit_Await(self, node: ast.Await) -> None:
-        self._add(node.lineno, node)
-        self.generic_visit(node)
-
-    def visit_AsyncWith(self, node: ast.AsyncWith) -> None:
-        self._add(node.lineno, node, *(item.context_expr for item in node.items))
-        self.generic_visit(node)
-
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> None:
-        self._add(node.lineno, node, node.iter, node.target)
-        self.generic_visit(node)
-
-    def visit_ListComp(self, node: ast.ListComp) -> None:
-        self._comprehension(node)
-
-    def visit_SetComp(self, node: ast.SetComp) -> None:
-        self._comprehension(node)
-
-    def visit_DictComp(self, node: ast.DictComp) -> None:
-        self._comprehension(node)
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self._comprehension(node)
-
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> None:
-        for part in node.generators:
-            if part.is_async:
-                self._add(node.lineno, node, part.iter, part.target)
-        self.generic_visit(node)
-
-    def _within(self, node: ast.AST, *names: str) -> None:
-        self._names.extend(names)
-        self.generic_visit(node)
-        del self._names[-len(names) :]
-
-    def _add(self, line: int, *pieces: ast.expr | ast.stmt) -> None:
-        names = self._names[:-1] if self._names[-1:] == ["<locals>"] else self._names
-        site = Site(self._file, line, ".".join(names) or "<module>")
-        for piece in pieces:
-            # The outermost piece is visited first and keeps the place: an await that begins an `async with` item is apart.
-            self.found.setdefault((piece.lineno, piece.col_offset), site)
+def _suspending(node: ast.AST) -> list[ast.expr | ast.stmt]:
+    """The pieces of this one statement or expression that the compiler may name as the place of a suspension."""
+    match node:
+        case ast.Await():
+            return [node]
+        case ast.AsyncWith(items=items):
+            return [node, *(item.context_expr for item in items)]
+        case ast.AsyncFor(iter=over, target=target):
+            return [node, over, target]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            waits = [part for part in node.generators if part.is_async]
+            return [node, *(piece for part in waits for piece in (part.iter, part.target))] if waits else []
+        case _:
+            return []
