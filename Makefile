@@ -15,25 +15,21 @@ PYTEST_FLAGS ?=
 SELFTEST ?=
 
 .PHONY: help
-help: ## this text
-	@echo "make demo     see it work: a simulated provider, an echo handler, a live view"
-	@echo "make test     everything: format, lint, types, layers, selftest, and all tests"
-	@echo "make check    what to run before each commit, about two minutes"
-	@echo ""
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
-	@echo ""
-	@echo "  HYPOTHESIS_PROFILE=ci|nightly  longer properties      TESTS=tests/unit  a part of the tests"
-	@echo "  WORKERS=n  tests at a time      PYTHON=python3.12  another interpreter for a new .venv"
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo "HYPOTHESIS_PROFILE=ci|nightly   longer properties        TESTS=tests/unit     a part of the tests"
+	@echo "PYTHON=python3.12               for a new .venv          WORKERS=4            tests at a time"
 
 .PHONY: demo
-demo: runtime ## see it work
+demo: runtime ## see it work: a simulated provider, an echo handler, a live view
 	@$(BIN)/procession demo
 
 .PHONY: test
-test: static selftest pytest ## everything
+test: static selftest pytest ## everything: format, lint, types, layers, selftest, all tests
 
 .PHONY: check
-check: static ## format, lint, types, layers, tidy, unit, conformance, 200 seeds
+check: static ## before each commit, about two minutes: static checks, tidy, unit, conformance, 200 seeds
 	@$(PYTEST) -q -n $(WORKERS) tests/tidy $(wildcard tests/unit tests/conformance) $(PYTEST_FLAGS)
 	@$(BIN)/procession selftest simulate --seeds 200
 

@@ -30,7 +30,7 @@ in_step() {
 new_enough() { "$1" -c "import sys; sys.exit(sys.version_info < ($oldest))" >/dev/null 2>&1; }
 
 # Debian ships Python without the part of the standard library that puts pip into a new environment.
-makes_environments() { new_enough "$1" && "$1" -c 'import venv, ensurepip' >/dev/null 2>&1; }
+makes_environments() { new_enough "$1" && "$1" -c 'import venv, ensurepip; ensurepip.version()' >/dev/null 2>&1; }
 
 find_python() {
     local candidate
@@ -57,7 +57,7 @@ make_environment() {
         "$python" -m venv --clear $venv
     elif python=$(find_python new_enough) && "$python" -m pip --version >/dev/null 2>&1; then
         "$python" -m venv --clear --without-pip $venv
-        "$python" -m pip --python $venv/bin/python install --quiet --no-input pip
+        "$python" -m pip --python $venv/bin/python install --quiet --no-input --require-hashes -r requirements/build.lock
     elif install_debian_packages && python=$(find_python makes_environments); then
         "$python" -m venv --clear $venv
     else

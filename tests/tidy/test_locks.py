@@ -12,6 +12,8 @@ from packaging.version import Version
 
 from tests.tidy.sources import ROOT
 
+INSTALLER: Final = "pip>=24"
+
 _PIN: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)")
 _HASH: Final = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 _OPTION: Final = re.compile(r"^\s*-(?!-hash=)", re.MULTILINE)
@@ -78,7 +80,7 @@ def _asked() -> dict[str, list[str]]:
     runtime = project["project"]["dependencies"]
     extras = project["project"]["optional-dependencies"]
     return {
-        "build.lock": project["build-system"]["requires"],
+        "build.lock": [*project["build-system"]["requires"], INSTALLER],
         "runtime.lock": runtime,
         "dev.lock": runtime + [requirement for extra in extras.values() for requirement in extra],
     }
