@@ -11,8 +11,8 @@ from tests.tidy.sources import Finding, Source, findings, hold, sources
 
 WORDS_MIN: Final = 3
 
-# Between two looks at another process there is nothing to wait on. What looks again until a deadline is written once, in
-# a file of its own beside the integration tests; there too stand the programs that measure.
+# Between two looks at another process there is nothing to wait on. What looks again until a deadline is written once,
+# in a file of its own beside the integration tests; there too stand the programs that measure.
 LOOKS_AGAIN: Final = "tests/integration/"
 
 
