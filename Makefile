@@ -3,6 +3,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# What fails fast comes first, and the tests' summary last, also under make -j.
+.NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin

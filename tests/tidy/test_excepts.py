@@ -14,6 +14,7 @@ BROAD: Final = frozenset({"Exception", "BaseException"})
 # Each with the code of somebody else, or the whole of our own, that it stands around.
 ALLOWED: Final = {
     "src/procession/runtime/loop.py": "the top of every loop: log, wait, go on",
+    "src/procession/runtime/threads.py": "a user's function in a thread: what it raises belongs to who asked",
     "src/procession/lanes/runner.py": "the handler",
     "src/procession/outbox/sender.py": "the connector's call",
     "src/procession/ingress/exchange.py": "the edge: an answer, whatever the application does",

@@ -29,7 +29,7 @@ LOOPS: Final = ("src/procession/testing/simulation/",)
 LAZY: Final = ("rich",)
 
 _IGNORE: Final = re.compile(
-    r"#\s*(type|pyright):\s*ignore(?P<code>\[[\w, -]+\])?(?P<reason>\s*#\s*\w.{7,}|\s+\w.{7,})?"
+    r"#\s*(type|pyright):\s*ignore(?P<code>\[[\w, -]+\])?(?P<reason>\s*#\s*\w.{3,}|\s+\w.{3,})?"
 )
 
 
