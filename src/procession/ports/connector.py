@@ -14,7 +14,7 @@ from procession.core.event import Order, Sighting
 from procession.core.ids import ChannelName, TenantId
 from procession.core.verdict import Verdict
 from procession.ports.directory import Channel, Endpoint, Setting
-from procession.ports.wire import Wire
+from procession.ports.wire import WirePort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +136,8 @@ class Outbound(Protocol):
         """
         ...
 
-    async def perform(self, call: Call, wire: Wire) -> Verdict: ...
+    async def perform(self, call: Call, wire: WirePort) -> Verdict: ...
 
-    async def probe(self, call: Call, wire: Wire) -> Verdict:
+    async def probe(self, call: Call, wire: WirePort) -> Verdict:
         """PROBED actions only: Confirmed, Absent, or Uncertain."""
         ...

@@ -1,0 +1,76 @@
+"""The plain connector: its parts under the names that the stages know."""
+
+from collections.abc import Mapping, Sequence
+
+from procession.connectors.fields import FIELD_SETTINGS, Fields, elements_path, parse_fields, read_fields
+from procession.connectors.known import check_known
+from procession.connectors.once import OncePerVersion
+from procession.connectors.plain.actions import ACTIONS, SEND_SETTINGS, check_payload, timeout_of
+from procession.connectors.plain.perform import post
+from procession.connectors.plain.verify import SCHEME_SETTINGS, Scheme, read_scheme, verify_hmac
+from procession.connectors.pointer import place
+from procession.core.effect import Repeatability
+from procession.core.verdict import Uncertain, Verdict
+from procession.ports.clock import Clock
+from procession.ports.connector import Answer, Call, Delivery, Parsed
+from procession.ports.directory import Channel, Endpoint, Setting
+from procession.ports.wire import WirePort
+
+ENDPOINT_SETTINGS = SCHEME_SETTINGS | {"elements", "account"}
+CHANNEL_SETTINGS = (FIELD_SETTINGS - {"elements", "account"}) | SEND_SETTINGS
+
+
+class PlainConnector:
+    """Inbound: any JSON webhook signed with an HMAC in a header. Outbound: `http`."""
+
+    name = "plain"
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._fields = OncePerVersion[Channel, Fields](
+            lambda channel: (channel.tenant, channel.name), self.read_channel
+        )
+        self._schemes = OncePerVersion[Endpoint, Scheme](
+            lambda endpoint: endpoint.name, lambda endpoint: read_scheme(endpoint.settings)
+        )
+
+    def check_endpoint(self, settings: Mapping[str, Setting]) -> None:
+        check_known("endpoint", self.name, settings, ENDPOINT_SETTINGS)
+        read_scheme(settings)
+        elements_path(settings)
+        if "account" in settings:
+            place("account", settings["account"])
+
+    def check_channel(self, settings: Mapping[str, Setting]) -> None:
+        check_known("channel", self.name, settings, CHANNEL_SETTINGS)
+        read_fields(settings)
+        timeout_of(settings)
+
+    def verify(self, endpoint: Endpoint, secrets: Sequence[bytes], delivery: Delivery) -> str | None:
+        return verify_hmac(self._schemes.of(endpoint), secrets, delivery)
+
+    def parse(self, endpoint: Endpoint, channels: Sequence[Channel], delivery: Delivery) -> Parsed:
+        return parse_fields(endpoint.settings, channels, delivery, self._fields.of)
+
+    def read_channel(self, channel: Channel) -> Fields:
+        return read_fields(channel.settings)
+
+    def handshake(
+        self,
+        endpoint: Endpoint,  # noqa: ARG002 (the port's signature)
+        secrets: Sequence[bytes],  # noqa: ARG002
+        delivery: Delivery,  # noqa: ARG002
+    ) -> Answer | None:
+        return None
+
+    def actions(self) -> Mapping[str, Repeatability]:
+        return ACTIONS
+
+    def check_payload(self, action: str, payload: bytes) -> None:
+        check_payload(action, payload)
+
+    async def perform(self, call: Call, wire: WirePort) -> Verdict:
+        return await post(call, wire, self._clock)
+
+    async def probe(self, call: Call, wire: WirePort) -> Verdict:  # noqa: ARG002 (the port's signature)
+        return Uncertain(reason="a plain channel cannot be asked what it has taken")
