@@ -103,7 +103,7 @@ def _order_rule(settings: Mapping[str, Setting]) -> OrderRule | None:
 
 def one_of(name: str, value: object, values: type[E]) -> E:
     try:
-        return values(value)
+        return values(str(value))
     except ValueError:
         known = ", ".join(repr(str(known)) for known in values)
         raise Misconfigured(f"{name} = {value!r}: it must be one of {known}") from None

@@ -35,9 +35,10 @@ def read_json(body: bytes) -> object | NotJson:
     if reason is not None:
         return NotJson(reason=reason)
     try:
-        return _ANY.decode(body)
+        parsed: object = _ANY.decode(body)
     except (ValueError, RecursionError) as error:
         return NotJson(reason=words_of(error))
+    return parsed
 
 
 def too_much(body: bytes) -> str | None:

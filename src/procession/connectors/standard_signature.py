@@ -1,5 +1,6 @@
-"""Standard Webhooks signatures: `v1,<base64 of HMAC-SHA256(secret, id.timestamp.body)>`. Made for what we send, checked for
-what we get.
+"""Standard Webhooks signatures: `v1,<base64 of HMAC-SHA256(secret, id.timestamp.body)>`.
+
+Made for what we send, checked for what we get.
 """
 
 import base64

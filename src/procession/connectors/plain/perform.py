@@ -81,7 +81,7 @@ def _not_sent(call: Call, answer: NotSent) -> Verdict:
 
 def backoff(call: Call) -> timedelta:
     """Doubles with each try that counted."""
-    return min(AGAIN_AFTER * 2 ** min(call.effect.tries, 16), AGAIN_AFTER_MAX)
+    return min(AGAIN_AFTER * float(2 ** min(call.effect.tries, 16)), AGAIN_AFTER_MAX)
 
 
 def _retry_after(answer: Answered) -> timedelta | None:
