@@ -62,8 +62,7 @@ types: dev ## mypy everywhere, basedpyright on core and ports, both strict
 .PHONY: layers
 layers: dev ## who may import whom
 	@echo "· layers"
-	@$(BIN)/lint-imports --no-logo >.import-layers.log 2>&1 || { cat .import-layers.log; rm -f .import-layers.log; exit 1; }
-	@rm -f .import-layers.log
+	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
 
 .PHONY: pytest
 pytest: dev ## the tests alone

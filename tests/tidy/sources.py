@@ -62,7 +62,10 @@ Rule = Callable[[Source], Iterable[Finding]]
 @cache
 def sources(suffixes: tuple[str, ...] = (".py",), *prefixes: str) -> tuple[Source, ...]:
     """Read the repository's files with these endings below these folders (all folders, if none is named)."""
-    found = (Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text("utf-8")) for path in _files(suffixes))
+    found = (
+        Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text("utf-8", "replace"))
+        for path in _files(suffixes)
+    )
     return tuple(source for source in found if not prefixes or source.within(*prefixes))
 
 
