@@ -1,5 +1,6 @@
-"""A node's two clocks, one of which the world may turn."""
+"""Virtual time: to let it go by, and to read it off a node's two clocks, one of which the world may turn."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -36,3 +37,18 @@ class NodeClock:
 
     def jump(self, by: timedelta) -> None:
         self.offset += by
+
+
+async def sleep(seconds: float) -> None:
+    """Let virtual time go by. It costs none of ours: a world, and a test of one, may sleep as long as it likes."""
+    waking: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    timer = asyncio.get_running_loop().call_later(seconds, _wake, waking)
+    try:
+        await waking
+    finally:
+        timer.cancel()
+
+
+def _wake(waking: asyncio.Future[None]) -> None:
+    if not waking.done():
+        waking.set_result(None)

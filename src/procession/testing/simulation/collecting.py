@@ -4,9 +4,11 @@ Python runs code when it lets a thing go: finalizers, and the `finally` of suspe
 has to come at the same step in every run, and of the dead it has to come when it can touch nothing.
 """
 
+import asyncio
 import gc
 import sys
 import warnings
+from asyncio import events
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -28,20 +30,23 @@ def collected_by_us() -> Iterator[None]:
             gc.enable()
 
 
-def dispose(gates: Iterable[Gate]) -> None:
-    """Close what is still suspended. What its code says meanwhile is nobody's warning."""
+def dispose(gates: Iterable[Gate], closed: asyncio.AbstractEventLoop) -> None:
+    """Close what is still suspended, as if its closed loop ran. What its code says meanwhile is nobody's warning."""
     hook = sys.unraisablehook
     sys.unraisablehook = _say_nothing
+    # Were no loop running, asyncio would make a real one for whoever asks.
+    events._set_running_loop(closed)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for gate in gates:
-                if gate.dispose():
+                if gate.node.run(gate.dispose):
                     gate.node.gates.pop(gate, None)
                 else:
                     _UNDYING.append(gate)
             gc.collect(1)
     finally:
+        events._set_running_loop(None)
         sys.unraisablehook = hook
 
 

@@ -149,7 +149,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     @override
     def run_forever(self) -> None:
         assert not self._is_closed
-        assert not self._is_running
+        assert events._get_running_loop() is None, "a simulation cannot run within another loop"
         hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(firstiter=self._generator_begun, finalizer=self._generator_let_go)
         events._set_running_loop(self)
@@ -280,7 +280,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             node.ready.clear()
         self._listed.clear()
         self._timers.clear()
-        dispose([gate for node in everybody for gate in node.gates])
+        dispose([gate for node in everybody for gate in node.gates], self)
 
     # Scheduling
 
@@ -393,7 +393,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _generator_let_go(self, generator: AsyncGenerator[Any, Any]) -> None:
         node = self._generators.pop(id(generator), self.home)
         if not node.dead:
-            _ = node.spawn(_end(generator))
+            node.start(_end(generator))
 
 
 async def _end(generator: AsyncGenerator[Any, Any]) -> None:

@@ -103,6 +103,10 @@ class Node:
         """Begin `work` as this node's. What it begins is the node's too."""
         return self.loop.create_task(work, name=name, context=self._context.copy())
 
+    def start(self, work: Coroutine[Any, Any, object], *, name: str | None = None) -> None:
+        """The same for work that nobody waits for. If it fails while the node lives, the whole run does."""
+        _ = self.spawn(work, name=name)
+
     def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `function` now, as this node: the timers and tasks that it makes are the node's."""
         return self._context.copy().run(function, *args, **kwargs)

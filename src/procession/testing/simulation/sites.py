@@ -7,7 +7,8 @@ and says at which of these it stands.
 
 A site is a line of a file. The two sides meet there by position: the compiler keeps, for each instruction, the piece of
 source that it was made from, and a suspended frame knows its instruction. An `async with` suspends when it is entered
-and when it is left; both are one site, as are two awaits on one line.
+and when it is left; both are one site, as are two awaits on one line. Not counted is the `async with` of asyncio's
+timeouts, which never suspends.
 """
 
 import ast
@@ -20,6 +21,8 @@ from typing import NamedTuple
 Place = tuple[int, int]
 """Line and column at which a piece of source begins."""
 
+# They are entered and left by `async with` and never suspend: nobody can die there.
+_NEVER_SUSPENDING = frozenset({"asyncio.timeout", "asyncio.timeout_at"})
 # Wrappers that the interpreter puts between a frame and what it awaits, and that do not tell what they wrap.
 _VEILS = frozenset({"async_generator_asend", "async_generator_athrow", "anext_awaitable", "coroutine_wrapper"})
 
@@ -179,7 +182,8 @@ def _suspending(node: ast.AST) -> list[ast.expr | ast.stmt]:
         case ast.Await():
             return [node]
         case ast.AsyncWith(items=items):
-            return [node, *(item.context_expr for item in items)]
+            entered = [item.context_expr for item in items]
+            return [] if all(_never_suspends(each) for each in entered) else [node, *entered]
         case ast.AsyncFor(iter=over, target=target):
             return [node, over, target]
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
@@ -187,3 +191,7 @@ def _suspending(node: ast.AST) -> list[ast.expr | ast.stmt]:
             return [node, *(piece for part in waits for piece in (part.iter, part.target))] if waits else []
         case _:
             return []
+
+
+def _never_suspends(entered: ast.expr) -> bool:
+    return isinstance(entered, ast.Call) and ast.unparse(entered.func) in _NEVER_SUSPENDING
