@@ -123,13 +123,11 @@ class Exchange:
     def _write_body(self, body: bytes, *, is_last: bool) -> None:
         if not self._status or self.ended:
             raise BrokenAnswer("a body without a start, or after its end")
-        head = b"" if self.begun else self._head(len(body) if is_last else None)
-        self.begun = True
-        if self.bodiless:
-            piece = head
-        else:
+        piece = b"" if self.begun else self._head(len(body) if is_last else None)
+        if not self.bodiless:
             self._count(len(body), is_last=is_last)
-            piece = head + self._framed(body, is_last=is_last)
+            piece += self._framed(body, is_last=is_last)
+        self.begun = True
         self.ended = is_last
         if piece:
             self._wire.write(piece)

@@ -28,13 +28,15 @@ class HttpServer:
         port: int,
         limits: HttpLimits | None = None,
         on_listening: Callable[[int], None] = lambda _: None,
+        stopping: asyncio.Event | None = None,
     ) -> None:
+        """`on_listening` is told the port once connections are accepted. Setting `stopping` stops as `stop` does."""
         self._app = app
         self._host = host
         self._port = port
         self._limits = limits or HttpLimits()
         self._on_listening = on_listening
-        self._stopping = asyncio.Event()
+        self._stopping = stopping or asyncio.Event()
         self._empty = asyncio.Event()
         self._door: Door[Connection] = Door(self._limits, self._empty.set)
         self._drain_ttl = self._limits.drain_ttl
@@ -56,9 +58,11 @@ class HttpServer:
         if self._stopping.is_set():
             return
         sweep = Sweep(self._limits.sweep_every.total_seconds(), lambda: self._door)
+        listener = await self._listen()
         async with asyncio.TaskGroup() as exchanges:
-            listener = await self._listen(self._terms(exchanges))
+            self._terms = self._terms_with(exchanges)
             try:
+                await listener.start_serving()
                 sweep.start()
                 self._on_listening(listener.sockets[0].getsockname()[1])
                 await self._stopping.wait()
@@ -79,7 +83,7 @@ class HttpServer:
         if self._cutting is not None:
             self._cut_later()
 
-    def _terms(self, exchanges: asyncio.TaskGroup) -> Terms:
+    def _terms_with(self, exchanges: asyncio.TaskGroup) -> Terms:
         limits = self._limits
         return Terms(
             app=self._app,
@@ -94,10 +98,14 @@ class HttpServer:
             linger_s=limits.linger_ttl.total_seconds(),
         )
 
-    async def _listen(self, terms: Terms) -> asyncio.Server:
+    async def _listen(self) -> asyncio.Server:
         try:
             return await asyncio.get_running_loop().create_server(
-                lambda: Connection(terms), self._host, self._port, backlog=self._limits.backlog
+                lambda: Connection(self._terms),
+                self._host,
+                self._port,
+                backlog=self._limits.backlog,
+                start_serving=False,
             )
         except OSError as error:
             raise Misconfigured(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from error
@@ -133,9 +141,5 @@ async def serve_http(
     stopping: asyncio.Event,
 ) -> None:
     """Serve until `stopping` is set, and drain."""
-    server = HttpServer(app, host=host, port=port, limits=limits, on_listening=on_listening)
-    async with asyncio.TaskGroup() as group:
-        serving = group.create_task(server.run())
-        waiting = group.create_task(stopping.wait())
-        serving.add_done_callback(lambda _: waiting.cancel())
-        waiting.add_done_callback(lambda _: server.stop())
+    server = HttpServer(app, host=host, port=port, limits=limits, on_listening=on_listening, stopping=stopping)
+    await server.run()
