@@ -208,7 +208,7 @@ static struct track *track_for_certain(const struct stat *st) {   /* the name sa
   struct track *t = atomic_load(&s->track);
   if (t && t != &outside) return t;
   struct track *mine = map_track(st);
-  atomic_store(&mine->pair, 0);                                   /* what was written before we looked is not marked */
+  if (t) atomic_store(&mine->pair, 0);                            /* taken for outside: what was written is not marked */
   return place(s, mine, t);
 }
 
