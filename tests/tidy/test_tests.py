@@ -15,6 +15,9 @@ WORDS_MIN: Final = 3
 # in a file of its own beside the integration tests; there too stand the programs that measure.
 LOOKS_AGAIN: Final = "tests/integration/"
 
+# On the simulated loop a sleep costs nothing, and is what these tests are about.
+VIRTUAL: Final = ("tests/simulation/", "tests/unit/testing/simulation/")
+
 
 def names_that_are_no_sentences(source: Source) -> Iterator[Finding]:
     for node in ast.walk(source.tree):
@@ -29,7 +32,8 @@ def sleeps(source: Source) -> Iterator[Finding]:
         return
     giving_way = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call) and _is_zero(node)}
     for node, dotted in uses(source.tree):
-        if dotted in ("time.sleep", "asyncio.sleep") and id(node) not in giving_way:
+        passes = id(node) in giving_way or (dotted == "asyncio.sleep" and source.within(*VIRTUAL))
+        if dotted in ("time.sleep", "asyncio.sleep") and not passes:
             yield Finding(path=source.path, line=node.lineno, why=f"{dotted}: wait for a signal, or move the clock")
 
 
@@ -92,6 +96,13 @@ def test_only_what_looks_again_at_another_process_may_sleep() -> None:
     assert not findings(sleeps, [Source.sample(text, "tests/integration/looking.py")])
     assert findings(sleeps, [Source.sample(text, "tests/integration/test_serve.py")])
     assert findings(sleeps, [Source.sample(text, "tests/conformance/looking.py")])
+
+
+def test_time_may_pass_on_the_simulated_loop_but_not_in_its_process() -> None:
+    virtual = "import asyncio\nasync def f():\n    await asyncio.sleep(60)"
+
+    assert not findings(sleeps, [Source.sample(virtual, "tests/simulation/test_world.py")])
+    assert findings(sleeps, [Source.sample("import time\ntime.sleep(60)", "tests/simulation/test_world.py")])
 
 
 def test_giving_way_once_is_no_sleep() -> None:
