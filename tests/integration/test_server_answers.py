@@ -1,4 +1,4 @@
-"""What the application answers reaches the peer as one answer, and what it does wrong costs that peer at most its connection."""
+"""What the application answers reaches the peer as one answer; a fault of it costs that peer at most its connection."""
 
 import logging
 from collections.abc import Iterator
@@ -14,7 +14,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[Served]:
         yield server
 
 
-@pytest.mark.parametrize("path", ["/fail", "/silent", "/short", "/long", "/split", "/status/99", "/status/100", "/status/x"])
+FAULTS = ("/fail", "/silent", "/short", "/long", "/split", "/status/99", "/status/100", "/status/x")
+
+
+@pytest.mark.parametrize("path", FAULTS)
 def test_a_fault_before_the_first_byte_is_answered_500_and_logged_once(
     server: Served, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a peer sends, and however much of it: the server holds no more than its bounds say, and goes on serving others."""
+"""Whatever a peer sends, the server holds no more of it than its bounds say, and goes on serving others."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -18,7 +18,9 @@ def loop(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def tight(loop: str) -> Iterator[Served]:
-    limits = HttpLimits(head_bytes_max=2000, head_fields_max=10, body_bytes_max=5000, pipelined_max=4, sweep_every=SWEEP)
+    limits = HttpLimits(
+        head_bytes_max=2000, head_fields_max=10, body_bytes_max=5000, pipelined_max=4, sweep_every=SWEEP
+    )
     with served(limits, loop=loop) as server, good_traffic(server):
         yield server
 

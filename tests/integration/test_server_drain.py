@@ -128,8 +128,7 @@ async def test_a_server_that_is_cancelled_leaves_nothing_behind() -> None:
     running = asyncio.create_task(HttpServer(app, host="127.0.0.1", port=0, on_listening=port.set_result).run())
     with Peer(await port) as peer:
         peer.send(get("/hold"))
-        while not app.is_held.is_set():
-            await asyncio.sleep(0)
+        assert await asyncio.to_thread(app.is_held.wait, 20)
 
         running.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Where one request ends and the next begins is never in doubt: what is not clear is refused, and the connection with it."""
+"""Where a request ends and the next begins is never in doubt: what is not clear is refused, and its connection."""
 
 import socket
 from collections.abc import Iterator

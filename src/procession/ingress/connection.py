@@ -23,7 +23,7 @@ way, and the peer would see the reset in place of the answer (RFC 9112, section 
 
 An exchange whose peer has gone is not cancelled: what it accepts may be committed already. It is cancelled when its
 own deadline has passed, so that a stuck application cannot pile up coroutines; until it has ended, its connection
-counts at the door.
+counts in the house.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, cast
 
 from procession.ingress import refusals
 from procession.ingress.asgi_types import ASGIApp, Scope
-from procession.ingress.door import Door
 from procession.ingress.exchange import Exchange
+from procession.ingress.house import House
 from procession.ingress.http_limits import HttpLimits
 from procession.ingress.request_reader import Reading, RequestReader
 
@@ -53,7 +53,7 @@ class Terms:
 
     app: ASGIApp
     limits: HttpLimits
-    door: "Door[Connection]"
+    house: "House[Connection]"
     now: Callable[[], float]
     start: Callable[[Coroutine[object, object, None]], asyncio.Task[None]]
     head_s: float
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._reader = RequestReader(self, terms.door, terms.limits)
+        self._reader = RequestReader(self, terms.house, terms.limits)
         self._is_fresh = True
         self._is_gone = False
         self._is_last_said = False
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
         client = _address(transport.get_extra_info("peername"))
         self._reader.introduce(client, _address(transport.get_extra_info("sockname")))
         self._transport.set_write_buffer_limits(high=self._terms.limits.write_buffer_bytes_max)
-        if not self._terms.door.admit(self, client[0]):
+        if not self._terms.house.admit(self, client[0]):
             self._reader.deafen()
             self._transport.write(refusals.FULL)
             self._transport.close()
@@ -136,7 +136,7 @@ class Connection(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(None)
         if self._exchange is None:
-            self._terms.door.leave(self)
+            self._terms.house.leave(self)
 
     # What the reader says.
 
@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_ending(self) -> bool:
-        return self._terms.door.is_closing or (self._peer_ended and not self._waiting)
+        return self._terms.house.is_closing or (self._peer_ended and not self._waiting)
 
     def write(self, piece: bytes) -> None:
         if not self._is_gone and not self._transport.is_closing():
@@ -245,16 +245,16 @@ class Connection(asyncio.Protocol):
         self._exchange = exchange
         self.deadline = started + self._terms.request_s
         self._task = self._terms.start(exchange.run(self._terms.app))
-        # A callback, not a last line of the coroutine: a fault of ours in there must not end the group of all exchanges.
+        # A callback, not a last line of the coroutine: a fault of ours in it must not end the group of all exchanges.
         self._task.add_done_callback(self._answered)
 
     def _answered(self, _: asyncio.Task[None]) -> None:
         exchange, self._exchange, self._task = self._exchange, None, None
         assert exchange is not None, "one exchange at a time"
         if exchange.room:
-            self._terms.door.give_back(exchange.room)
+            self._terms.house.give_back(exchange.room)
         if self._is_gone:
-            self._terms.door.leave(self)
+            self._terms.house.leave(self)
         elif exchange.cut or self._is_last_said:
             return
         elif exchange.closes:
@@ -273,7 +273,7 @@ class Connection(asyncio.Protocol):
 
     def _read_on(self) -> None:
         """The peer's time runs again, from now: until here it was we who did not read."""
-        if self._peer_ended or (self._terms.door.is_closing and self._reader.reading is Reading.IDLE):
+        if self._peer_ended or (self._terms.house.is_closing and self._reader.reading is Reading.IDLE):
             self._linger()
             return
         now = self._terms.now()
@@ -324,7 +324,7 @@ class Connection(asyncio.Protocol):
     def _forget_waiting(self) -> None:
         for exchange in self._waiting:
             if not isinstance(exchange, bytes):
-                self._terms.door.give_back(exchange.room)
+                self._terms.house.give_back(exchange.room)
         self._waiting.clear()
 
     def _wake_drained(self) -> None:

@@ -13,7 +13,7 @@ from procession.core.errors import Misconfigured
 from procession.ingress.asgi_types import ASGIApp
 from procession.ingress.connection import Connection, Terms
 from procession.ingress.deadlines import Sweep
-from procession.ingress.door import Door
+from procession.ingress.house import House
 from procession.ingress.http_limits import HttpLimits
 
 
@@ -38,18 +38,18 @@ class HttpServer:
         self._on_listening = on_listening
         self._stopping = stopping or asyncio.Event()
         self._empty = asyncio.Event()
-        self._door: Door[Connection] = Door(self._limits, self._empty.set)
+        self._house: House[Connection] = House(self._limits, self._empty.set)
         self._drain_ttl = self._limits.drain_ttl
         self._cutting: asyncio.TimerHandle | None = None
 
     @property
     def connections(self) -> int:
-        return len(self._door)
+        return len(self._house)
 
     @property
     def turned_away(self) -> int:
         """Connections that met a full house."""
-        return self._door.turned_away
+        return self._house.turned_away
 
     async def run(self) -> None:
         """Serve until `stop`, then drain. Returns when the last connection is closed and the last exchange has
@@ -57,7 +57,7 @@ class HttpServer:
         """
         if self._stopping.is_set():
             return
-        sweep = Sweep(self._limits.sweep_every.total_seconds(), lambda: self._door)
+        sweep = Sweep(self._limits.sweep_every.total_seconds(), lambda: self._house)
         listener = await self._listen()
         async with asyncio.TaskGroup() as exchanges:
             self._terms = self._terms_with(exchanges)
@@ -88,7 +88,7 @@ class HttpServer:
         return Terms(
             app=self._app,
             limits=limits,
-            door=self._door,
+            house=self._house,
             now=asyncio.get_running_loop().time,
             start=exchanges.create_task,
             head_s=limits.head_ttl.total_seconds(),
@@ -111,11 +111,11 @@ class HttpServer:
             raise Misconfigured(f"cannot listen on {self._host}:{self._port}: {error.strerror or error}") from error
 
     async def _drain(self) -> None:
-        self._door.is_closing = True
+        self._house.is_closing = True
         self._cut_later()
-        for connection in self._door:
+        for connection in self._house:
             connection.finish()
-        while len(self._door):
+        while len(self._house):
             self._empty.clear()
             await self._empty.wait()
 
@@ -127,7 +127,7 @@ class HttpServer:
     def _cut(self) -> None:
         if self._cutting is not None:
             self._cutting.cancel()
-        for connection in self._door:
+        for connection in self._house:
             connection.kill()
 
 

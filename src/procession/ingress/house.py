@@ -10,7 +10,7 @@ from procession.ingress.http_limits import HttpLimits
 Guest = TypeVar("Guest")
 
 
-class Door(Generic[Guest]):
+class House(Generic[Guest]):
     def __init__(self, limits: HttpLimits, on_empty: Callable[[], None]) -> None:
         self._limits = limits
         self._on_empty = on_empty
