@@ -1,5 +1,6 @@
 """Secrets: sealed by whoever sets them, opened for one use, never shown."""
 
+from dataclasses import dataclass
 from typing import NewType, Protocol
 
 from procession.core.ids import TenantId
@@ -33,4 +34,44 @@ class Vault(Protocol):
 
     async def names(self, tenant: TenantId) -> tuple[tuple[SecretName, str], ...]:
         """Names, each with a fingerprint that tells two secrets apart and reveals neither."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A secret as it is stored."""
+
+    key_version: int
+    """Of the tenant's data key that sealed it."""
+    box: bytes
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrappedKey:
+    """A tenant's data key, wrapped by the master key."""
+
+    version: int
+    box: bytes
+
+
+class SealedRows(Protocol):
+    """Where a vault keeps what it sealed: the store's side of it. Knows no key and no plain byte."""
+
+    async def sealed(self, tenant: TenantId, name: SecretName) -> Sealed | None: ...
+
+    async def put(self, tenant: TenantId, name: SecretName, sealed: Sealed, *, actor: str) -> None:
+        """Replace what is there under the name; audited in the same write, without the value."""
+        ...
+
+    async def remove(self, tenant: TenantId, name: SecretName, *, actor: str) -> None: ...
+
+    async def names(self, tenant: TenantId) -> tuple[tuple[SecretName, str], ...]: ...
+
+    async def keys(self, tenant: TenantId) -> tuple[WrappedKey, ...]:
+        """All versions, oldest first."""
+        ...
+
+    async def add_key(self, tenant: TenantId, key: WrappedKey) -> bool:
+        """False: that version is there already (another was quicker)."""
         ...

@@ -1,1 +1,5 @@
-"""Beside the line: sweep what died, wake what is due, prune what is old."""
+"""Beside the line: what died is freed, what is due is woken, what is old is forgotten."""
+
+from procession.upkeep.service import UpkeepService
+
+__all__ = ["UpkeepService"]
