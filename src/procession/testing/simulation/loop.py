@@ -75,6 +75,7 @@ def run(
             return result
         finally:
             loop.close()
+            del loop
 
 
 class SimulatedLoop(asyncio.AbstractEventLoop):

@@ -429,6 +429,19 @@ def test_pauses_overlap_and_the_last_one_ends_them() -> None:
     assert run(1, world) == 5.5
 
 
+def test_a_node_that_pauses_itself_wakes_again() -> None:
+    async def engine(node: Node) -> float:
+        node.pause(timedelta(seconds=5))
+        await asyncio.sleep(0)
+        return node.loop.now
+
+    async def world(loop: SimulatedLoop) -> float:
+        node = loop.node("paused")
+        return await node.spawn(engine(node))
+
+    assert run(1, world) == 5.0
+
+
 def test_a_paused_node_can_be_killed_and_does_not_wake() -> None:
     said: list[str] = []
 
@@ -479,6 +492,30 @@ def test_a_generator_of_the_dead_is_not_closed() -> None:
         node.crash()
         held.clear()
         await sleep(10)
+
+    run(1, world)
+
+    assert said == []
+
+
+def test_a_node_that_dies_within_a_call_of_its_port_does_not_go_on() -> None:
+    said: list[str] = []
+
+    class Deadly:
+        def __init__(self, node: Node) -> None:
+            self.node = node
+
+        def call(self) -> None:
+            self.node.crash()
+
+    async def engine(port: Deadly) -> None:
+        port.call()
+        said.append("went on")
+
+    async def world(loop: SimulatedLoop) -> None:
+        node = loop.node("worker")
+        node.start(engine(node.guard(Deadly(node))))
+        await node.death()
 
     run(1, world)
 
