@@ -1,1 +1,5 @@
-"""Third stage: each effect is begun, performed and recorded, in order."""
+"""The third stage: effects leave, in order, once."""
+
+from procession.outbox.service import OutboxService
+
+__all__ = ["OutboxService"]

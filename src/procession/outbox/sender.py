@@ -1,0 +1,158 @@
+"""The story of one effect: arm it, perform it, write down what became of it.
+
+    claimed → find its outlet → begin (durable) → first byte … answer → record (durable) → the conversation's next
+
+Between `begin` and `record` stands exactly one outward action. Whatever interrupts it there (a crash, a stop, a lost
+lease) leaves the effect armed, and so in doubt for whoever comes next: it is never simply tried again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from procession.core.effect import EffectState
+from procession.core.errors import SecretMissing, StoreError
+from procession.core.event import Intake, Sighting
+from procession.core.ids import EndpointName
+from procession.core.turn import Began, HeldEffect, NotBegun, Recorded
+from procession.core.verdict import Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
+from procession.outbox.means import Means
+from procession.outbox.outlets import Outlet
+from procession.ports.connector import Call
+from procession.runtime.crashpoint import crashpoint
+from procession.runtime.insist import insist
+from procession.runtime.keepalive import Kept
+
+R = TypeVar("R")
+
+CALL_DEADLINE: Final = timedelta(seconds=30)
+"""Of one outward call: longer than any provider answers; connectors set their own, shorter ones."""
+_SECRET_WAIT: Final = timedelta(seconds=30)
+"""Until an effect whose credential is missing is looked at again."""
+_SIGHTING_TRIES: Final = 3
+_HERE: Final = EndpointName("outbox")
+
+
+class Sender:
+    def __init__(self, means: Means, lease_ttl: timedelta) -> None:
+        self._means = means
+        self._ttl = lease_ttl
+
+    async def send(self, held: HeldEffect, kept: Kept) -> HeldEffect | None:
+        """Send, or probe, one claimed effect. Answers the conversation's next, still ours, if it may go at once."""
+        outlet = await self._means.outlets.find(held.effect.tenant, held.effect.channel)
+        if held.effect.state is EffectState.DOUBT:
+            attempt = held.effect.attempts
+            verdict = await self._probe(held, kept, outlet)
+        else:
+            began = await self._begin(held, kept)
+            if began is None:
+                return None
+            attempt = began.attempt
+            crashpoint("begin.armed")
+            verdict = await self._perform(held, kept, outlet, attempt)
+        crashpoint("wire.answered")
+        return await self._record(held, kept, attempt, verdict)
+
+    # --- begin ---
+
+    async def _begin(self, held: HeldEffect, kept: Kept) -> Began | None:
+        attempt = held.effect.attempts + 1
+        answer = await self._insist(lambda: self._means.store.begin(held.lease, held.effect.id, attempt), kept)
+        match answer:
+            case Began():
+                return answer
+            case NotBegun():
+                self._means.telemetry.count("outbox.not_begun")
+                self._means.telemetry.note("outbox.not_begun", effect=held.effect.id, reason=answer.reason)
+            case None:
+                # It may be armed. Nothing was written to the wire, but only the next holder's doubt can say so safely.
+                self._means.telemetry.count("outbox.begin_unanswered")
+        return None
+
+    # --- perform ---
+
+    async def _perform(self, held: HeldEffect, kept: Kept, outlet: Outlet | None, attempt: int) -> Verdict:
+        if outlet is None:
+            return Refused(reason=f"channel {held.effect.channel} is not there any more")
+        try:
+            secrets = await self._means.outlets.secrets(outlet.channel)
+        except SecretMissing as missing:
+            return Deferred(after=_SECRET_WAIT, reason=str(missing), counts=False)
+        call = Call(
+            effect=held.effect,
+            attempt=attempt,
+            channel=outlet.channel,
+            secrets=secrets,
+            deadline=CALL_DEADLINE,
+            may_begin=kept.trust.holds,
+        )
+        try:
+            return await outlet.connector.perform(call, self._means.wire)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a connector's bug leaves it open whether the provider has taken it
+            self._means.telemetry.warn("outbox.connector_failed", effect=held.effect.id, error=type(error).__name__)
+            return Uncertain(reason=f"the connector failed: {type(error).__name__}")
+
+    async def _probe(self, held: HeldEffect, kept: Kept, outlet: Outlet | None) -> Verdict:
+        if outlet is None:
+            return Uncertain(reason=f"channel {held.effect.channel} is not there any more", after=_SECRET_WAIT)
+        try:
+            call = Call(
+                effect=held.effect,
+                attempt=held.effect.attempts,
+                channel=outlet.channel,
+                secrets=await self._means.outlets.secrets(outlet.channel),
+                deadline=CALL_DEADLINE,
+                may_begin=kept.trust.holds,
+            )
+            return await outlet.connector.probe(call, self._means.wire)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a probe that fails has proven nothing
+            self._means.telemetry.warn("outbox.probe_failed", effect=held.effect.id, error=type(error).__name__)
+            return Uncertain(reason=f"the probe failed: {type(error).__name__}", after=_SECRET_WAIT)
+
+    # --- record ---
+
+    async def _record(self, held: HeldEffect, kept: Kept, attempt: int, verdict: Verdict) -> HeldEffect | None:
+        since = self._means.clock.monotonic()
+        recorded: Recorded | None = await self._insist(
+            lambda: self._means.store.record(held.lease, held.effect.id, attempt, verdict, self._ttl), kept
+        )
+        self._count(verdict)
+        if recorded is None or recorded.fate is Fate.LOST:
+            self._means.telemetry.count("outbox.record_lost")
+            await self._testify(held, verdict)
+            return None
+        if recorded.next is not None:
+            kept.trust.renewed(self._ttl, since)
+        return recorded.next
+
+    async def _testify(self, held: HeldEffect, verdict: Verdict) -> None:
+        """The lane is another's by now, and the effect in doubt there. That the provider has taken it is evidence all
+        the same, and evidence comes in as a sighting; any other verdict proves nothing about later tries.
+        """
+        if not isinstance(verdict, Confirmed):
+            return
+        effect = held.effect
+        sighting = Sighting(
+            tenant=effect.tenant, channel=effect.channel, effect=effect.id, ref=verdict.ref, receipt=verdict.receipt
+        )
+        for _ in range(_SIGHTING_TRIES):
+            try:
+                await self._means.store.accept(Intake(endpoint=_HERE, sightings=(sighting,)))
+            except StoreError:
+                await asyncio.sleep(self._means.chance.uniform(0.05, 0.5))
+            else:
+                return
+
+    async def _insist(self, write: Callable[[], Awaitable[R]], kept: Kept) -> R | None:
+        return await insist(
+            write, trust=kept.trust, chance=self._means.chance, telemetry=self._means.telemetry, stage="outbox"
+        )
+
+    def _count(self, verdict: Verdict) -> None:
+        self._means.telemetry.count(f"outbox.{type(verdict).__name__.lower()}")
