@@ -2,8 +2,8 @@
 
     python tests/integration/wire_speed.py [calls] [at once]
 
-Not a test: it prints figures. aiohttp is installed for this comparison only. Both clients run on uvloop, in turn, several times;
-what counts is the ratio, since the machine is shared.
+Not a test: it prints figures. aiohttp is installed for this comparison only. Both clients run on uvloop, in turn,
+several times; what counts is the ratio, since a machine is rarely idle.
 """
 
 import asyncio
