@@ -23,6 +23,7 @@ from procession.ports.connector import Call
 from procession.runtime.crashpoint import crashpoint
 from procession.runtime.insist import insist
 from procession.runtime.keepalive import Kept
+from procession.runtime.pause import pause
 
 R = TypeVar("R")
 
@@ -145,7 +146,7 @@ class Sender:
             try:
                 await self._means.store.accept(Intake(endpoint=_HERE, sightings=(sighting,)))
             except StoreError:
-                await asyncio.sleep(self._means.chance.uniform(0.05, 0.5))
+                await pause(timedelta(seconds=self._means.chance.uniform(0.05, 0.5)))
             else:
                 return
 

@@ -5,7 +5,6 @@ the same write under the same lease happens once (G4 of the store's port). When 
 gone on, and there is nothing left to insist on.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final, TypeVar
@@ -14,6 +13,7 @@ from procession.core.errors import OutcomeUnknown, StoreAway
 from procession.core.retry import Retry
 from procession.ports.chance import Chance
 from procession.ports.telemetry import Telemetry
+from procession.runtime.pause import pause
 from procession.runtime.trust import Trust
 
 R = TypeVar("R")
@@ -35,6 +35,5 @@ async def insist(
             telemetry.count(f"{stage}.write_repeated")
             if failures == 1:
                 telemetry.warn(f"{stage}.store_away", error=type(away).__name__, reason=str(away))
-        pause = min(_BETWEEN.after(failures, chance.uniform(0.0, 1.0)), trust.remaining())
-        await asyncio.sleep(pause.total_seconds())
+        await pause(min(_BETWEEN.after(failures, chance.uniform(0.0, 1.0)), trust.remaining()))
     return None
