@@ -1,1 +1,1 @@
-"""Second stage: a lane is claimed, its turn is decided, and the outcome is settled."""
+"""The second stage: plays turns, strictly one after the other in each lane, and many lanes at a time."""

@@ -4,10 +4,12 @@ One lost renewal is survived: trust lasts for two thirds. What the store calls l
 never renewed again.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
+from procession.core.errors import OutcomeUnknown
 from procession.core.lane import Lease
 from procession.core.limits import RENEW_SHARE
 from procession.ports.clock import Clock
@@ -21,11 +23,14 @@ _LOOK_SHARE: Final = RENEW_SHARE / 2
 class Kept:
     """A lease that is held, and how far its holder trusts it."""
 
-    __slots__ = ("lease", "trust")
+    __slots__ = ("ending", "lease", "trust")
 
     def __init__(self, lease: Lease, trust: Trust) -> None:
         self.lease = lease
         self.trust = trust
+        self.ending = False
+        """Its holder is sending the write that gives it up. The store may then call the lease lost because this very
+        write has happened: what became of it, the write's own answer says."""
 
 
 class Keepalive:
@@ -51,9 +56,15 @@ class Keepalive:
         due = {kept.lease: kept for kept in self._held if kept.trust.age() >= due_age}
         if due:
             since = self._clock.monotonic()
-            lost = await self._store.renew(tuple(due), self._ttl)
-            self._tell(due, lost, since)
+            self._tell(due, await self._lost(tuple(due)), since)
         return self._ttl * _LOOK_SHARE
+
+    async def _lost(self, leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
+        try:
+            async with asyncio.timeout((self._ttl * RENEW_SHARE).total_seconds()):
+                return await self._store.renew(leases, self._ttl)
+        except TimeoutError:
+            raise OutcomeUnknown("the store did not answer a renewal in time") from None
 
     def _tell(self, due: dict[Lease, Kept], lost: tuple[Lease, ...], since: float) -> None:
         gone = set(lost)
@@ -62,6 +73,8 @@ class Keepalive:
             if kept not in self._held or kept.lease != lease:
                 continue
             if lease in gone:
+                if kept.ending:
+                    continue
                 kept.trust.lose()
                 self._held.pop(kept)
                 self._on_lost(kept)
