@@ -1,10 +1,11 @@
-"""What an HTTP server costs the ingress: signature and decoding of a 1 KB body, no store, each server with deadlines in place.
+"""What an HTTP server costs the ingress: signature and decoding of a 1 KB body, no store, deadlines in place.
 
-    python -m tests.integration.http_server_speed [--seconds 3] [--rounds 3] [--only ours,uvicorn]
+    PYTHONPATH=src:. python -m tests.integration.http_server_speed [--seconds 3] [--rounds 3] [--only ours,uvicorn]
 
-Each server runs in a process of its own, one after the other and round by round, so that a noisy machine is noisy for all of them.
-Besides the rate, which the load generator and other programs on the machine bend, it prints the processor time that the server itself
-spent on a request: that figure is steady. uvicorn and granian are development dependencies.
+Not a test: it prints figures. Each server runs in a process of its own, one after the other and round by round, so that
+a noisy machine is noisy for all of them. Besides the rate, which the load and other programs on the machine bend, it
+prints the processor time that the server itself spent on a request: that figure is steadier. uvicorn and granian are
+installed for this comparison only.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -82,17 +84,19 @@ async def serve_uvicorn(announce: Callable[[int], None]) -> None:
     await _uvicorn(announce, "httptools")
 
 
-async def serve_uvicorn_with_deadlines(announce: Callable[[int], None]) -> None:
-    import uvicorn.protocols.http.httptools_impl as impl
+async def serve_uvicorn_with_deadlines(  # noqa: C901 - one class inside
+    announce: Callable[[int], None],
+) -> None:
+    impl = import_module("uvicorn.protocols.http.httptools_impl")
 
-    from procession.ingress.deadlines import Sweep
+    from procession.ingress.deadlines import Mortal, Sweep
     from procession.ingress.http_limits import HttpLimits
 
     limits = HttpLimits()
     head_s, body_s, idle_s = (ttl.total_seconds() for ttl in (limits.head_ttl, limits.body_ttl, limits.idle_ttl))
-    everybody: set[object] = set()
+    everybody: set[Mortal] = set()
 
-    class Bounded(impl.HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is untyped here
+    class Bounded(impl.HttpToolsProtocol):  # type: ignore[misc, name-defined]  # it may not be installed
         """The least that would have to be added: no caps, no room for bodies, no lingering, no order of refusals."""
 
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -132,20 +136,27 @@ async def serve_uvicorn_with_deadlines(announce: Callable[[int], None]) -> None:
             self.deadline = now + 1
             self.transport.abort()
 
-    Sweep(limits.sweep_every.total_seconds(), lambda: tuple(everybody)).start()  # type: ignore[arg-type]  # see Bounded
+    Sweep(limits.sweep_every.total_seconds(), lambda: tuple(everybody)).start()
     await _uvicorn(announce, Bounded)
 
 
 async def _uvicorn(announce: Callable[[int], None], protocol: object) -> None:
-    import uvicorn
+    uvicorn = import_module("uvicorn")
 
-    class Server(uvicorn.Server):
+    class Server(uvicorn.Server):  # type: ignore[misc, name-defined]  # it may not be installed
         async def startup(self, sockets: object = None) -> None:
-            await super().startup(sockets)  # type: ignore[arg-type]  # passed on
+            await super().startup(sockets)
             announce(self.servers[0].sockets[0].getsockname()[1])
 
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, http=protocol, lifespan="off", access_log=False, log_level="error", ws="none"  # type: ignore[arg-type]  # a class is fine
+        app,
+        host="127.0.0.1",
+        port=0,
+        http=protocol,
+        lifespan="off",
+        access_log=False,
+        log_level="error",
+        ws="none",
     )
     await Server(config).serve()
 
@@ -153,13 +164,12 @@ async def _uvicorn(announce: Callable[[int], None], protocol: object) -> None:
 async def serve_granian(announce: Callable[[int], None]) -> None:
     import socket
 
-    from granian.constants import Interfaces
-    from granian.server.embed import Server
+    embed = import_module("granian.server.embed")
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = Server(app, port=port, interface=Interfaces.ASGI, log_enabled=False, websockets=False)
+    server = embed.Server(app, port=port, interface=embed.Interfaces.ASGI, log_enabled=False, websockets=False)
     serving = asyncio.ensure_future(server.serve())
     while True:
         with contextlib.suppress(OSError):
@@ -250,7 +260,8 @@ async def load(port: int, seconds: float) -> list[float]:
     loop = asyncio.get_running_loop()
     took: list[float] = []
     clients = [
-        (await loop.create_connection(lambda: Client(request(), took), "127.0.0.1", port))[1] for _ in range(CONNECTIONS)
+        (await loop.create_connection(lambda: Client(request(), took), "127.0.0.1", port))[1]
+        for _ in range(CONNECTIONS)
     ]
     await asyncio.sleep(seconds)
     for client in clients:
@@ -281,7 +292,7 @@ def measure(server: str, seconds: float) -> Figures:
 @contextlib.contextmanager
 def served(server: str) -> Iterator[tuple[int, int]]:
     command = [sys.executable, "-m", "tests.integration.http_server_speed", "--serve", server]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ourselves
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield process.pid, int(process.stdout.readline())
@@ -324,14 +335,19 @@ def main() -> None:
     if arguments.serve:
         import uvloop
 
-        uvloop.run(SERVERS[arguments.serve](lambda port: print(port, flush=True)))  # type: ignore[arg-type]  # coroutines
+        uvloop.run(SERVERS[arguments.serve](say))  # type: ignore[arg-type]  # coroutines
         return
     rounds: dict[str, list[Figures]] = {server: [] for server in arguments.only.split(",")}
     for _ in range(arguments.rounds):
         for server, figures in rounds.items():
             figures.append(measure(server, arguments.seconds))
     for figures in rounds.values():
-        print(json.dumps(asdict(median(figures))))
+        say(json.dumps(asdict(median(figures))))
+
+
+def say(line: object) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
