@@ -78,6 +78,9 @@ class Timers:
         self._heap: list[tuple[float, float, int, Entry]] = []
         self._number = 0
 
+    def __len__(self) -> int:
+        return len(self._heap)
+
     def add(self, entry: Entry, tie: float) -> None:
         self._number += 1
         entry.timers = self
@@ -93,9 +96,7 @@ class Timers:
     def due(self, now: float) -> list[Entry]:
         found = []
         while self._heap and self._heap[0][0] <= now:
-            entry = self._take()
-            if not entry.is_cancelled:
-                found.append(entry)
+            found.append(self._take())
         return found
 
     def clear(self) -> None:

@@ -51,7 +51,6 @@ Handler = Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object]
 _REACH = 16
 # A collection looks only at what was made since the last: short at this distance, which also bounds the memory.
 _STEPS_PER_COLLECTION = 20_000
-# What a text shows of all who wait.
 _WAITING_SHOWN = 40
 
 
@@ -361,10 +360,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         about = context.get("task") or context.get("future")
         if self._is_closed or (isinstance(about, SimulatedTask | SimulatedFuture) and about.node.dead):
             return
-        (self._exception_handler or SimulatedLoop.keep_unheard)(self, context)
-
-    def keep_unheard(self, context: dict[str, Any]) -> None:
-        self.unheard.append(context)
+        if self._exception_handler is None:
+            self.unheard.append(context)
+        else:
+            self._exception_handler(self, context)
 
     def raise_unheard(self) -> None:
         if unheard := self._unheard():

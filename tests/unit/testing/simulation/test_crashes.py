@@ -53,6 +53,16 @@ def test_a_busy_await_is_hit_about_as_often_as_a_rare_one() -> None:
     assert max(hit.values()) < 6 * min(hit.values()), hit
 
 
+def test_an_await_kills_at_its_first_passing_and_at_later_ones() -> None:
+    odds = Odds(site=0.2, site_in_recovery=0.0, crashes_max=1)
+    crashes = [crash for seed in range(300) for crash in crashes_of(seed, odds)]
+
+    times = Counter(round(crash.at, 1) for crash in crashes if crash.sites[-1].function == "child")
+
+    # The awaits of `child` are passed at one time after another: first at 0.3 s, and in the group much later.
+    assert len(times) > 3, times
+
+
 def test_a_node_dies_again_while_it_recovers() -> None:
     crashes = [crash for seed in range(100) for crash in crashes_of(seed)]
 
