@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from procession.core.effect import ENDED, EffectMove, EffectState, moved
+from procession.core.effect import ENDED, EffectMove, EffectState, Receipt, moved
 from procession.core.errors import BadRequest
 from procession.core.event import EventState, Intake
 from procession.core.ids import EffectId, EventId, LaneId, QuarantineId, TenantId
@@ -19,7 +19,7 @@ from procession.ports.console import (
 )
 from procession.storage.memory.accept import accept
 from procession.storage.memory.claim import end_try
-from procession.storage.memory.rest import rest, unplayed
+from procession.storage.memory.rest import climb, rest, unplayed
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables, TurnRow, plus
 from procession.storage.memory.settle import cancel, pass_turn
 from procession.storage.memory.sweep import end_pause
@@ -268,7 +268,9 @@ class MemoryConsole:
         effect.doubt_until, effect.not_before = None, None
         effect.reason = "resolved by an operator"
         if move is EffectMove.CONFIRM:
+            # An operator who says `sent` says that the provider has taken it; how far it got is still to be seen.
             effect.confirmed_at = now
+            climb(effect, Receipt.ACCEPTED, failed=False)
         if move is EffectMove.RESEND:
             effect.resends += 1
         if row.parked_for == effect.draft.id:

@@ -1,0 +1,222 @@
+"""Pauses: a person takes over, for a while or until they give back."""
+
+from procession.core.effect import EffectState
+from procession.core.lane import Phase, Side
+from procession.core.verdict import Confirmed, Fate
+from tests.conformance.acts import (
+    a_running_turn,
+    a_send,
+    accept,
+    an_armed_send,
+    ask_for,
+    begin,
+    claim,
+    claim_one,
+    claim_send,
+    claim_sends,
+    effect_seen,
+    lane_seen,
+    pass_time,
+    phase_of,
+    providers_ids,
+    record,
+    settle,
+)
+from tests.conformance.builders import (
+    ACME,
+    BOLT,
+    OPERATOR,
+    an_effect,
+    an_event,
+    seconds,
+    the_effect,
+    the_event,
+    the_lane,
+)
+from tests.conformance.harness import Guarantee, Harness
+from tests.conformance.lines import line
+from tests.conformance.picture import picture
+
+
+async def pause(harness: Harness, duration: float | None = None, *, keep_effects: bool = False) -> bool:
+    return await harness.console.pause(
+        ACME,
+        the_lane(),
+        None if duration is None else seconds(duration),
+        actor=OPERATOR,
+        keep_effects=keep_effects,
+        reason="I take over",
+    )
+
+
+@line("K1", "K2")
+async def test_a_pause_stops_both_sides_and_no_other_lane(harness: Harness) -> None:
+    send = await a_send(harness)
+    await harness.store.release([send.lease])
+    await accept(harness, an_event(2), an_event(lane="bob"), an_event(tenant=BOLT))
+
+    paused = await pause(harness)
+
+    assert paused
+    assert sorted((turn.lease.tenant, turn.lane_key) for turn in await claim(harness)) == [
+        (ACME, "bob"),
+        (BOLT, "ann"),
+    ]
+    assert await claim_sends(harness) == ()
+    assert (await harness.console.counts(ACME)).lanes_paused == 1
+
+
+@line("G8")
+async def test_a_running_turn_may_settle_into_a_pause(harness: Harness) -> None:
+    await accept(harness, an_event(1), an_event(2))
+    turn = await claim_one(harness)
+
+    await pause(harness)
+    held = await phase_of(harness)
+    settled = await settle(harness, turn, keep_for=seconds(10))
+
+    assert (held, settled.fate, settled.next) == (Phase.HELD, Fate.KEPT, None)
+    assert await phase_of(harness) is Phase.PAUSED
+    assert await claim(harness) == ()
+
+
+@line("S4")
+async def test_effects_of_a_turn_that_settles_into_an_operators_pause_wait_and_are_cancelled(harness: Harness) -> None:
+    turn = await a_running_turn(harness)
+    await pause(harness, 30)
+
+    await settle(harness, turn, effects=(an_effect(),))
+    waiting = await claim_sends(harness)
+    await pass_time(harness, seconds(30))
+
+    assert waiting == ()
+    assert (await effect_seen(harness, the_effect())).state is EffectState.CANCELLED
+
+
+@line("K4")
+async def test_the_same_pause_again_changes_nothing_and_says_so(harness: Harness) -> None:
+    await accept(harness, an_event())
+    await pause(harness, 30)
+    before = await picture(harness)
+
+    again = await pause(harness, 30)
+
+    assert not again
+    assert await picture(harness) == before
+
+
+@line("K1", "K4")
+async def test_a_resumed_lane_goes_on_and_says_if_there_was_nothing_to_resume(harness: Harness) -> None:
+    await accept(harness, an_event())
+    await pause(harness)
+
+    first = await harness.console.resume(ACME, the_lane(), actor=OPERATOR)
+    before = await picture(harness)
+    second = await harness.console.resume(ACME, the_lane(), actor=OPERATOR)
+
+    assert (first, second) == (True, False)
+    assert await picture(harness) == before
+    assert providers_ids(await claim_one(harness)) == ["ann-1"]
+
+
+@line("S4")
+async def test_what_waited_is_cancelled_when_an_operator_resumes(harness: Harness) -> None:
+    send = await a_send(harness)
+    await harness.store.release([send.lease])
+    await pause(harness)
+
+    await harness.console.resume(ACME, the_lane(), actor=OPERATOR)
+
+    assert (await effect_seen(harness, the_effect())).state is EffectState.CANCELLED
+    assert await claim_sends(harness) == ()
+
+
+@line("S4")
+async def test_what_waited_goes_when_the_pause_keeps_effects(harness: Harness) -> None:
+    send = await a_send(harness)
+    await harness.store.release([send.lease])
+    await pause(harness, keep_effects=True)
+
+    await harness.console.resume(ACME, the_lane(), actor=OPERATOR)
+
+    assert (await claim_send(harness)).effect.id == the_effect()
+
+
+@line("S4")
+async def test_an_effect_that_was_armed_when_the_pause_began_is_not_cancelled(harness: Harness) -> None:
+    send, attempt = await an_armed_send(harness, an_effect("0"), an_effect("1"))
+    await pause(harness, 5)
+    await record(harness, send, attempt, Confirmed())
+
+    await pass_time(harness, seconds(5))
+
+    states = [(await effect_seen(harness, the_effect(key))).state for key in ("0", "1")]
+    assert states == [EffectState.CONFIRMED, EffectState.CANCELLED]
+
+
+@line("S3", "S4")
+async def test_an_effect_asked_for_after_the_pause_goes(harness: Harness) -> None:
+    await accept(harness, an_event())
+    await pause(harness, 5)
+    await pass_time(harness, seconds(5))
+
+    await settle(harness, await claim_one(harness), effects=(an_effect(),))
+
+    send = await claim_send(harness)
+    assert (await record(harness, send, await begin(harness, send), Confirmed())).fate is Fate.KEPT
+
+
+@line("S3")
+async def test_a_longer_pause_replaces_a_shorter_one(harness: Harness) -> None:
+    await accept(harness, an_event())
+    await pause(harness, 5)
+    await pause(harness, 30)
+
+    await pass_time(harness, seconds(5))
+    early = await claim(harness)
+    await pass_time(harness, seconds(25))
+
+    assert early == ()
+    assert len(await claim(harness)) == 1
+
+
+@line("S4", "G8")
+async def test_a_pause_of_a_lane_without_effects_ends_for_those_that_come_during_it(harness: Harness) -> None:
+    await settle(harness, await a_running_turn(harness))
+    await pause(harness, 5)
+    await ask_for(harness, an_effect("0", of=the_event(1, "bob")), event=an_event(lane="bob"))
+    waiting = await claim_sends(harness)
+
+    await pass_time(harness, seconds(5))
+
+    effect = the_effect("0", of=the_event(1, "bob"))
+    assert waiting == ()
+    assert (await effect_seen(harness, effect)).state is EffectState.CANCELLED
+    assert await phase_of(harness, side=Side.SENDS) is Phase.IDLE
+
+
+@line("G8")
+async def test_a_paused_lane_says_until_when(harness: Harness) -> None:
+    await accept(harness, an_event())
+    await pause(harness, 30)
+    timed = (await lane_seen(harness)).paused_until
+    await pause(harness)
+
+    endless = (await lane_seen(harness)).paused_until
+
+    assert timed == harness.clock.now() + seconds(30)
+    assert endless is not None
+    assert endless.year == 9999
+
+
+@line("G2", "S4", needs=(Guarantee.DURABLE,))
+async def test_a_pause_survives_a_restart(harness: Harness) -> None:
+    await accept(harness, an_event())
+    await pause(harness, 30)
+
+    await harness.reopen()
+    early = await claim(harness)
+    await pass_time(harness, seconds(30))
+
+    assert early == ()
+    assert len(await claim(harness)) == 1
