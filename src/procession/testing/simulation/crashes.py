@@ -8,7 +8,7 @@ while it mends a crash is where recovery is wrong.
 """
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -54,19 +54,25 @@ class CrashPlan:
         on_crash: Callable[[Crash], None] | None = None,
     ) -> None:
         self.crashes: list[Crash] = []
+        self.stood_at: set[Site] = set()
         self.is_over = False
         self._chance = chance
         self._sites = sites
         self._odds = odds or Odds()
         self._on_crash = on_crash
+        self._chains: set[tuple[Site, ...]] = set()
         self._passings_left: dict[tuple[Site, str, bool], int] = {}
 
     def strikes(self, node: Node, suspended: Coroutine[Any, Any, Any]) -> bool:
         if self.is_over or len(self.crashes) >= self._odds.crashes_max:
             return False
-        site = self._sites.deepest(suspended)
-        if site is None:
+        chain = self._sites.chain(suspended)
+        if not chain:
             return False
+        if chain not in self._chains:
+            self._chains.add(chain)
+            self.stood_at.update(chain)
+        site = chain[-1]
         in_recovery = node.life > 1 and node.loop.now - node.born_at < self._odds.recovery.total_seconds()
         passing = (site, node.name, in_recovery)
         left = self._passings_left.get(passing)
@@ -75,7 +81,7 @@ class CrashPlan:
         self._passings_left[passing] = left - 1
         if left != 1:
             return False
-        self._note(node, suspended, in_recovery=in_recovery)
+        self._note(node, chain, in_recovery=in_recovery)
         return True
 
     def _armed(self, site: Site, node: str, *, in_recovery: bool) -> int:
@@ -91,14 +97,8 @@ class CrashPlan:
             doubling += 1
         return int(2**doubling * (1 + self._chance.fraction(f"within {name}"))) if doubling else 1
 
-    def _note(self, node: Node, suspended: Coroutine[Any, Any, Any], *, in_recovery: bool) -> None:
-        crash = Crash(
-            node=node.name,
-            life=node.life,
-            at=node.loop.now,
-            in_recovery=in_recovery,
-            sites=self._sites.chain(suspended),
-        )
+    def _note(self, node: Node, chain: tuple[Site, ...], *, in_recovery: bool) -> None:
+        crash = Crash(node=node.name, life=node.life, at=node.loop.now, in_recovery=in_recovery, sites=chain)
         self.crashes.append(crash)
         if self._on_crash is not None:
             self._on_crash(crash)
@@ -110,23 +110,32 @@ class CrashCoverage:
 
     crashed: Counter[Site] = field(default_factory=Counter)
     crashed_in_recovery: Counter[Site] = field(default_factory=Counter)
+    stood_at: set[Site] = field(default_factory=set)
 
-    def add(self, crashes: Iterable[Crash]) -> None:
-        for crash in crashes:
+    def add(self, played: CrashPlan) -> None:
+        """What became of the plan of one seed."""
+        self.stood_at |= played.stood_at
+        for crash in played.crashes:
             self.crashed.update(set(crash.sites))
             if crash.in_recovery:
                 self.crashed_in_recovery.update(set(crash.sites))
 
     def merge(self, other: "CrashCoverage") -> None:
+        self.stood_at |= other.stood_at
         self.crashed.update(other.crashed)
         self.crashed_in_recovery.update(other.crashed_in_recovery)
 
     def report(self, sites: AwaitSites) -> dict[str, object]:
-        """Ready for JSON. A site is hit when a node died while that await was under way, at whatever depth below."""
-        hit = [site for site in sites.all if self.crashed[site]]
+        """Ready for JSON. A site is hit when a node died while that await was under way, at whatever depth below.
+
+        Of the missed ones, those that nobody ever stood at are named apart: the workload does not lead there, or what
+        is awaited there never suspends.
+        """
+        missed = [site for site in sites.all if not self.crashed[site]]
         return {
-            "crashed_at": len(hit),
+            "crashed_at": len(sites.all) - len(missed),
             "crashed_in_recovery_at": sum(1 for site in sites.all if self.crashed_in_recovery[site]),
             "total": len(sites.all),
-            "missed": [site.shown for site in sites.all if not self.crashed[site]],
+            "missed": [site.shown for site in missed],
+            "never_stood_at": [site.shown for site in missed if site not in self.stood_at],
         }

@@ -18,9 +18,13 @@ ODDS = Odds(site=0.1, site_in_recovery=0.2, recovery=timedelta(seconds=1), crash
 
 
 def crashes_of(seed: int, odds: Odds = ODDS) -> list[Crash]:
+    return played(seed, odds).crashes
+
+
+def played(seed: int, odds: Odds = ODDS) -> CrashPlan:
     """The program again and again, until it has come to its end once."""
 
-    async def world(loop: SimulatedLoop) -> list[Crash]:
+    async def world(loop: SimulatedLoop) -> CrashPlan:
         plan = CrashPlan(loop.chance.of("crashes"), SITES, odds)
         while True:
             node = loop.node("worker", plan)
@@ -28,7 +32,7 @@ def crashes_of(seed: int, odds: Odds = ODDS) -> list[Crash]:
             await asyncio.wait([ending, node.spawn(sample.program())], return_when=asyncio.FIRST_COMPLETED)
             if not node.dead:
                 ending.cancel()
-                return plan.crashes
+                return plan
 
     return run(seed, world)
 
@@ -36,7 +40,7 @@ def crashes_of(seed: int, odds: Odds = ODDS) -> list[Crash]:
 def test_over_many_seeds_a_node_dies_at_every_await() -> None:
     coverage = CrashCoverage()
     for seed in range(200):
-        coverage.add(crashes_of(seed))
+        coverage.add(played(seed))
 
     report = coverage.report(SITES)
 
@@ -111,15 +115,14 @@ def test_a_death_is_told_when_it_comes() -> None:
 def test_coverage_of_several_processes_adds_up() -> None:
     whole, halves = CrashCoverage(), [CrashCoverage(), CrashCoverage()]
     for seed in range(40):
-        whole.add(crashes_of(seed))
-        halves[seed % 2].add(crashes_of(seed))
+        whole.add(played(seed))
+        halves[seed % 2].add(played(seed))
 
     merged = CrashCoverage()
     for half in halves:
         merged.merge(pickle.loads(pickle.dumps(half)))
 
-    assert merged.crashed == whole.crashed
-    assert merged.crashed_in_recovery == whole.crashed_in_recovery
+    assert merged == whole
 
 
 def test_many_seeds_leave_nothing_behind() -> None:
@@ -140,3 +143,13 @@ def test_what_was_missed_is_named() -> None:
 
     assert report["crashed_at"] == 0
     assert json.loads(json.dumps(report))["missed"] == [site.shown for site in SITES.all]
+
+
+def test_what_was_passed_but_never_killed_is_told_from_what_nobody_came_to() -> None:
+    coverage = CrashCoverage()
+    assert coverage.report(SITES)["never_stood_at"] == coverage.report(SITES)["missed"]
+
+    coverage.add(played(1, Odds(site=0.0)))
+
+    assert coverage.report(SITES)["crashed_at"] == 0
+    assert coverage.report(SITES)["never_stood_at"] == []
