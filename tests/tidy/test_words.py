@@ -31,6 +31,7 @@ GIVEN: Final = frozenset({"create_task", "data_received", "on_message_begin", "o
 
 # Where a word is the right one.
 AT_HOME: Final = (
+    ("data", "src/procession/lanes/event.py"),  # `event.data`: the users' word for what a source sent
     ("message", "src/procession/connectors/"),  # what the providers themselves call it
     ("task", "src/procession/runtime/"),  # asyncio's own
     ("task", "src/procession/testing/simulation/"),  # likewise, of the simulated loop

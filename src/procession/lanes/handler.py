@@ -28,8 +28,9 @@ class Handler:
     """What `@app.on(...)` declares."""
 
     kinds: tuple[str, ...]
-    call: AsyncHandler | PlainHandler
+    call: Callable[..., object]
     plain: bool
+    """It is no async function: it runs in a thread, with a `PlainTurn`."""
     mode: Mode
     retry: Retry
     when_used_up: WhenUsedUp
@@ -37,24 +38,24 @@ class Handler:
 
     async def play(self, opened: OpenTurn) -> None:
         """Run it over a turn, in this coroutine or in a thread."""
-        if not self.plain:
-            waiting = self.call(Turn(opened))  # type: ignore[arg-type]  # `plain` says which of the two it is
-            if waiting is None:
-                raise TurnMisused(f"{self.name} looked like an async function and returned None: write `async def`")
-            return await waiting
-        plain = PlainTurn(opened)
-        answer: object = await opened.means.threads.run(lambda: self.call(plain))  # type: ignore[arg-type]  # likewise
-        if inspect.iscoroutine(answer):
-            answer.close()
-            raise TurnMisused(f"{self.name} is a plain function that returned a coroutine: write `async def`")
-        return None
+        if self.plain:
+            plain = PlainTurn(opened)
+            answer = await opened.means.threads.run(lambda: self.call(plain))
+            if inspect.iscoroutine(answer):
+                answer.close()
+                raise TurnMisused(f"{self.name} is a plain function that returned a coroutine: write `async def`")
+        else:
+            waiting = self.call(Turn(opened))
+            if not inspect.isawaitable(waiting):
+                raise TurnMisused(f"{self.name} looked like an async function and returned no coroutine")
+            await waiting
 
     @property
     def name(self) -> str:
         return function_name(self.call)
 
 
-def checked_function(call: object) -> tuple[AsyncHandler | PlainHandler, bool]:
+def checked_function(call: object) -> tuple[Callable[..., object], bool]:
     """The function, and whether it is a plain one; Misconfigured if it can be no handler."""
     if not callable(call):
         raise Misconfigured(f"@app.on(…) stands over {call!r}: it belongs over a function of a turn")
