@@ -23,6 +23,7 @@ from tests.integration.wire_peers import (
     on_each_loop,
     peer,
     request,
+    resolves_to,
     saying,
     unclear,
     wire,
@@ -54,15 +55,10 @@ async def test_a_refused_connection_is_not_sent() -> None:
 
 @on_each_loop
 async def test_where_one_address_refuses_the_next_is_tried() -> None:
-    async def resolve(host: str, port: int) -> list[str]:
-        return ["127.0.0.9", "127.0.0.1"]
-
-    async with peer(always_ok) as there:
-        client = Wire(LOCAL, resolve=resolve)
+    async with peer(always_ok) as there, wire(resolve=resolves_to("127.0.0.9", "127.0.0.1")) as client:
         answer = await client.call(request(f"http://there.test:{there.port}/"))
-        await client.close()
 
-    assert answered(answer).status == 200
+        assert answered(answer).status == 200
 
 
 @on_each_loop

@@ -14,20 +14,12 @@ import asyncio
 import select
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from procession.ports.wire import Answered, Doubt, NotSent, Unclear, Unsent
 from procession.runtime.wire.limits import WireLimits
 from procession.runtime.wire.reading import Reading
 from procession.runtime.wire.target import Origin
-
-if TYPE_CHECKING:
-    from typing_extensions import override
-else:  # in typing from Python 3.12 on
-
-    def override(method):  # noqa: ANN001, ANN201 - the checkers see the other one
-        return method
-
 
 GONE: Final = NotSent(reason=Unsent.UNREACHABLE, detail="closed before the request")
 """Closed by the other side with not one byte written: another connection may do."""
@@ -158,14 +150,12 @@ class Connection(asyncio.Protocol):
 
     # What follows is called by the transport.
 
-    @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no subclasses of asyncio's.
         self._transport = cast("asyncio.Transport", transport)
         if not self._alive:
             self._transport.abort()
 
-    @override
     def data_received(self, data: bytes) -> None:
         if self._answer is None or self._answer.done():
             self.abort()  # nothing was asked
@@ -174,13 +164,11 @@ class Connection(asyncio.Protocol):
         if outcome is not None:
             self._settle(outcome)
 
-    @override
     def eof_received(self) -> bool:
         self._alive = False
         self._settle(self._reading.end())
         return False
 
-    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._alive = False
         self._settle(self._reading.broken() if exc is not None else self._reading.end())
