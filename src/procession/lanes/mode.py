@@ -35,8 +35,8 @@ def collect(
     """Collect what comes in a burst into one turn: people type in pieces, and a model should answer once.
 
     The turn starts when nothing has come for `quiet`, at the latest `wait_max` after its first event (default: ten
-    times `quiet`), at once when `events_max` wait, and at once when a text holds one of the words in `flush`. All of
-    it survives restarts. The events are in `turn.events`, in order.
+    times `quiet`), at once when `events_max` wait, and at once when somebody writes one of the words in `flush` and
+    nothing else. All of it survives restarts. The events are in `turn.events`, in order.
     """
     longest = wait_max if wait_max is not None else 10 * quiet
     if quiet <= timedelta(0) or longest < quiet:

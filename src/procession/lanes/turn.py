@@ -216,7 +216,7 @@ class TurnFace:
             raise TurnMisused(f"turn.pause({duration!r}): write a duration, timedelta(hours=1), or None for no end")
         self._open.asks.pause = PauseDraft(duration=duration, keep_effects=keep_effects, reason=reason)
 
-    def sql(self, work: SqlWork) -> None:
+    def sql(self, work: Callable[..., object]) -> None:
         """Have `work(connection)` called inside the transaction that ends this turn: its rows and the turn commit
         together, or neither does.
 
@@ -226,7 +226,7 @@ class TurnFace:
         self._open.check_undecided("sql(…)")
         if not callable(work):
             raise TurnMisused("turn.sql(work): hand over a function of a connection; it is called when the turn ends")
-        self._open.asks.sql.append(work)
+        self._open.asks.sql.append(cast("SqlWork", work))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} try {self.tries}>"
