@@ -118,6 +118,9 @@ def _collecting(rules: Sequence[CollectRule], tenant: TenantId, kind: str) -> _C
     if not fitting:
         return None
     rule = max(fitting, key=lambda found: found[:2])[2]
+    if rule.events_max <= 1:
+        # A kind that is played one by one although a wider rule collects: with a window it would join that one's turns.
+        return None
     return _Collecting(
         flush_words=frozenset(word.strip().casefold() for word in rule.flush_words),
         waiting=_window(rule.quiet, rule.wait_max, rule.events_max, flushes=False),
