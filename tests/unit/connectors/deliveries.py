@@ -49,12 +49,18 @@ def endpoint(connector: str = "plain", **settings: Setting) -> Endpoint:
     )
 
 
-def channel(tenant: str = "acme", account: str = "", connector: str = "plain", **settings: Setting) -> Channel:
+def channel(
+    tenant: str = "acme",
+    account: str = "",
+    connector: str = "plain",
+    fields: Mapping[str, Setting] = FIELDS,
+    **settings: str,
+) -> Channel:
     return Channel(
         tenant=TenantId(tenant),
         name=ChannelName("main"),
         endpoint=EndpointName("shop"),
         connector=connector,
         account=account,
-        settings={**FIELDS, **settings},
+        settings={**FIELDS, **fields, **settings},
     )

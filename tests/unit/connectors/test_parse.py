@@ -18,7 +18,7 @@ CONNECTOR = PlainConnector(SystemClock())
 
 
 def parsed(body: bytes, **settings: Setting) -> Parsed:
-    return CONNECTOR.parse(endpoint(), (channel(**settings),), signed(body))
+    return CONNECTOR.parse(endpoint(), (channel(fields=settings),), signed(body))
 
 
 def test_an_event_keeps_its_bytes_and_its_names() -> None:
@@ -168,7 +168,7 @@ def test_an_order_that_is_none_is_kept_aside(value: str) -> None:
 )
 def test_a_wrong_setting_is_refused_in_words_that_teach(settings: dict[str, Setting], says: str) -> None:
     with pytest.raises(Misconfigured, match=says):
-        CONNECTOR.check_channel(channel(**settings).settings)
+        CONNECTOR.check_channel(channel(fields=settings).settings)
 
 
 def test_a_setting_that_is_missing_is_named() -> None:
