@@ -209,6 +209,7 @@ async def test_a_stopped_load_ends_although_nothing_is_taken(history: History) -
             load.stop()
 
     assert running.result().accepted == 0
+    assert len({json.loads(body)["id"] for body in opened.bodies}) <= QUICK.connections, "no new events after the stop"
 
 
 async def test_a_second_run_goes_on_where_the_first_was(history: History) -> None:

@@ -22,11 +22,15 @@ starts.write_text(starts.read_text() + "x" if starts.exists() else "x")
 if os.environ.get("FAILS"):
     sys.exit("no luck today")
 from procession.runtime.crashpoint import crashpoint
+left = int(os.environ.get("UNREADY", "0"))
 class Door(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_GET(self):
+        global left
         crashpoint("settle.after")
-        self.send_response(200 if self.path == "/health" else 404)
+        left -= 1
+        print(left, flush=True)
+        self.send_response(503 if left >= 0 else 200)
         self.send_header("Content-Length", "0")
         self.end_headers()
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
@@ -50,6 +54,15 @@ async def test_it_is_started_and_becomes_healthy(tmp_path: Path) -> None:
         assert served.is_running
 
     assert served.exit_status == -signal.SIGKILL, "leaving the block stops it"
+
+
+async def test_one_that_answers_503_is_not_yet_healthy(tmp_path: Path) -> None:
+    async with served_in(tmp_path) as served:
+        await served.start({"UNREADY": "3"})
+
+        await served.wait_until_healthy(SOON)
+
+        assert served.stdout.read_text().split() == ["2", "1", "0", "-1"]
 
 
 async def test_a_kill_and_a_restart_go_on_in_the_same_folder(tmp_path: Path) -> None:
