@@ -1,0 +1,57 @@
+"""Effects that are asked for: each takes its conversation's next place (T3, M2)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from procession.core.effect import EffectDraft
+from procession.core.lane import LaneMove
+from procession.storage.sqlite.instants import micros
+from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.lane import SENDS, Lane
+from procession.storage.sqlite.ledger.rest import touch
+from procession.storage.sqlite.statements import statements
+
+_SQL: Final = statements("settle")
+
+
+def append_effects(book: Book, tenant: int, turn: str, drafts: Sequence[EffectDraft]) -> None:
+    """In order; one whose id is there already is left as it is."""
+    grown: dict[int, Lane] = {}
+    for draft in drafts:
+        known = book.lane(tenant, draft.lane, SENDS)
+        lane = known or book.lane_made(tenant, draft.lane, SENDS, draft.lane_key, draft.channel)
+        if book.execute(_SQL["effect"], _row(book, lane, turn, draft)).rowcount:
+            lane.next_seq += 1
+            grown[lane.no] = lane
+            book.tally[tenant, "asked"] += 1
+        elif known is None:
+            book.discard(lane)
+    for lane in grown.values():
+        touch(book, lane, LaneMove.ACCEPT)
+
+
+def _row(book: Book, lane: Lane, turn: str, draft: EffectDraft) -> tuple[object, ...]:
+    terms, gate = draft.terms, draft.terms.gate
+    return (
+        lane.tenant,
+        draft.id,
+        lane.no,
+        lane.next_seq,
+        draft.channel,
+        turn,
+        draft.key,
+        draft.action,
+        terms.repeatability.value,
+        int(gate.receipt),
+        micros(gate.wait_max),
+        micros(gate.gap),
+        terms.doubt.value,
+        micros(terms.doubt_wait),
+        terms.resends_max,
+        terms.on_refused.value,
+        terms.tries_max,
+        micros(terms.answer_within),
+        book.now,
+        book.now,
+        draft.payload,
+    )

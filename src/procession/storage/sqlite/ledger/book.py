@@ -1,0 +1,314 @@
+"""The book: what an operation works with, inside a transaction of the writer.
+
+It holds the connection, the store's time, and the rows that are being changed. An operation asks for lanes and effects, changes
+them in place, says so (`changed`), and the rows are written once, when it ends (`flush`). Lanes stay in memory after that, so
+that a lane that is claimed, settled and claimed again is read once: this is sound since one process owns the file and the
+writer's connection is the only one that writes. Whatever goes wrong (a rollback, another's statement on these tables) makes
+the book forget.
+
+The write of a lane compares the epoch that the row had when it was read, in the same statement (G6); since all of this
+happens inside one write transaction, a row that did not match would be an error of ours, and raises.
+"""
+
+import sqlite3
+from collections import Counter
+from datetime import datetime
+from typing import Any, Final
+
+from procession.core.ids import LaneId, TenantId, WorkerId
+from procession.core.lane import Lease, Side
+from procession.storage.sqlite.instants import moment
+from procession.storage.sqlite.ledger import effect as effects
+from procession.storage.sqlite.ledger import lane as lanes
+from procession.storage.sqlite.ledger.effect import Sent
+from procession.storage.sqlite.ledger.lane import HELD, Lane
+from procession.storage.sqlite.ledger.shares import Share, Shares
+from procession.storage.sqlite.statements import statements
+
+_SQL = statements("book")
+_LOAD_LANE: Final = _SQL["load_lane"]
+_INSERT_LANE: Final = _SQL["insert_lane"]
+_SAVE_LANE: Final = _SQL["save_lane"]
+
+LANES_KEPT_MAX: Final = 4_096
+"""Lanes that stay in memory between operations: about 4 MB."""
+
+_ENDED_AS: Final = {
+    effects.CONFIRMED: "confirmed",
+    effects.REFUSED: "refused",
+    effects.CANCELLED: "cancelled",
+    effects.SKIPPED: "effects_skipped",
+}
+
+
+_NO_TALLY: Final = dict.fromkeys(
+    (
+        "accepted",
+        "duplicates",
+        "dropped",
+        "placed",
+        "done",
+        "set_aside",
+        "replayed",
+        "skipped",
+        "lanes",
+        "asked",
+        "confirmed",
+        "refused",
+        "cancelled",
+        "effects_skipped",
+        "resent",
+        "gates_expired",
+    ),
+    0,
+)
+
+
+class Book:
+    def __init__(self, connection: sqlite3.Connection, shares: Shares) -> None:
+        self.connection = connection
+        self.execute = connection.execute
+        self.shares = shares
+        self.now = 0
+        """The instant of the present batch."""
+        self.era = 0
+        self.sending_paused = False
+        self.tally: Counter[tuple[int, str]] = Counter()
+        """What the present transaction adds to procession_tally: (tenant, column)."""
+        self.doubts_ended: Counter[str] = Counter()
+        """Doubts whose wait was over, by what became of them: for whoever sweeps."""
+        self.ready_pos = 0
+        self.lane_no = 0
+        self.turns: list[tuple[int, int, int, int, str, str, int, int | None, int]] = []
+        """Rows for procession_turn, written together at the end of the transaction."""
+        self._lanes: dict[tuple[int, str, str], Lane] = {}
+        self._effects: dict[int, Sent] = {}
+        self._changed_lanes: dict[int, Lane] = {}
+        self._changed_effects: dict[int, Sent] = {}
+
+    @property
+    def moment(self) -> datetime:
+        return moment(self.now)
+
+    # --- tenants ---
+
+    def tenant(self, tenant: TenantId) -> Share:
+        """The tenant's row, made on first use: the store does not ask whether the directory knows it."""
+        share = self.shares.find(tenant)
+        if share is None:
+            (no,) = self.execute(_SQL["insert_tenant"], (tenant,)).fetchone()
+            share = Share(no=no, tenant=tenant)
+            self.shares.add(share)
+        return share
+
+    def reload_tenants(self) -> None:
+        """The directory has written procession_tenant: fairness goes by it from now on."""
+        for no, tenant, weight, lanes_max, pool, active in self.execute(_SQL["tenants"]).fetchall():
+            if self.shares.find(tenant) is None:
+                self.shares.add(Share(no=no, tenant=tenant))
+            self.shares.configure(no, weight=weight, lanes_max=lanes_max, pool=pool, active=bool(active))
+
+    # --- lanes ---
+
+    def lane(self, tenant: int, lane: str, side: str) -> Lane | None:
+        key = (tenant, lane, side)
+        found = self._lanes.get(key)
+        if found is None:
+            row = self.execute(_LOAD_LANE, key).fetchone()
+            if row is None:
+                return None
+            found = self._lanes[key] = Lane(row)
+        return found
+
+    def lane_numbered(self, no: int) -> Lane:
+        return self.adopt(self.execute(_SQL["load_lane_numbered"], (no,)).fetchone())
+
+    def adopt(self, row: tuple[Any, ...]) -> Lane:
+        """The lane of a row that was read by another statement."""
+        found = self._lanes.get((row[1], row[2], row[3]))
+        if found is None:
+            found = Lane(row)
+            self._lanes[found.tenant, found.lane, found.side] = found
+        return found
+
+    def lane_made(self, tenant: int, lane: str, side: str, key: str, channel: str) -> Lane:
+        """The lane, made on first use."""
+        found = self.lane(tenant, lane, side)
+        if found is None:
+            self.lane_no += 1
+            found = self._lanes[tenant, lane, side] = lanes.new_lane(self.lane_no, tenant, lane, side, key, channel)
+            self._changed_lanes[found.no] = found
+            if side == lanes.TURNS:
+                self.tally[tenant, "lanes"] += 1
+        return found
+
+    def discard(self, lane: Lane) -> None:
+        """It was made for nothing."""
+        del self._lanes[lane.tenant, lane.lane, lane.side], self._changed_lanes[lane.no]
+        if lane.side == lanes.TURNS:
+            self.tally[lane.tenant, "lanes"] -= 1
+
+    def fenced(self, lease: Lease, side: Side) -> Lane | None:
+        """The lane, if it is held under exactly this lease (G6)."""
+        if lease.side is not side or lease.era != self.era:
+            return None
+        share = self.shares.find(lease.tenant)
+        lane = None if share is None else self.lane(share.no, lease.lane, side.value)
+        return lane if lane is not None and lane.phase == HELD and lane.epoch == lease.epoch else None
+
+    def lease(self, lane: Lane) -> Lease:
+        return Lease(
+            tenant=TenantId(self.shares[lane.tenant].tenant),
+            lane=LaneId(lane.lane),
+            side=Side(lane.side),
+            era=self.era,
+            epoch=lane.epoch,
+            worker=WorkerId(lane.worker),
+        )
+
+    def changed(self, lane: Lane) -> None:
+        self._changed_lanes[lane.no] = lane
+
+    # --- effects ---
+
+    def effect(self, tenant: int, effect: str) -> Sent | None:
+        return self._effect(self.execute(_SQL["load_effect"], (tenant, effect)).fetchone())
+
+    def effect_at(self, lane: Lane, oseq: int) -> Sent | None:
+        if oseq >= lane.next_seq:
+            return None
+        return self._effect(self.execute(_SQL["load_effect_at"], (lane.tenant, lane.no, oseq)).fetchone())
+
+    def _effect(self, row: tuple[Any, ...] | None) -> Sent | None:
+        if row is None:
+            return None
+        no = row[0]
+        found = self._effects.get(no)
+        if found is None:
+            found = Sent(row)
+            self._effects[found.no] = found
+        return found
+
+    def changed_effect(self, sent: Sent) -> None:
+        self._changed_effects[sent.no] = sent
+
+    # --- the end of an operation, and of a transaction ---
+
+    def flush(self) -> None:
+        """Write what the operation has changed."""
+        if self._changed_lanes:
+            for lane in self._changed_lanes.values():
+                self._save_lane(lane)
+            self._changed_lanes.clear()
+        if self._effects:
+            self.flush_effects()
+            self._effects.clear()
+        if len(self._lanes) > LANES_KEPT_MAX:
+            self._lanes.clear()
+
+    def flush_effects(self) -> None:
+        """Write the effects only: a statement is going to look for them by something else than their keys."""
+        for sent in self._changed_effects.values():
+            self._save_effect(sent)
+        self._changed_effects.clear()
+
+    def finish(self) -> None:
+        """Write what the transaction has gathered, before its commit."""
+        if self.turns:
+            self.connection.executemany(_SQL["insert_turn"], self.turns)
+            self.turns.clear()
+        if self.tally:
+            rows: dict[int, dict[str, int]] = {}
+            for (tenant, column), amount in self.tally.items():
+                rows.setdefault(tenant, {"tenant": tenant, **_NO_TALLY})[column] += amount
+            self.connection.executemany(_SQL["tally"], rows.values())
+            self.tally.clear()
+
+    def forget(self) -> None:
+        """What is in memory may not be what is in the file any more."""
+        self._lanes.clear()
+        self._effects.clear()
+        self._changed_lanes.clear()
+        self._changed_effects.clear()
+        self.turns.clear()
+        self.tally.clear()
+
+    def _save_lane(self, lane: Lane) -> None:
+        values = (
+            lane.phase,
+            lane.next_seq,
+            lane.cursor,
+            lane.epoch,
+            lane.worker,
+            lane.lease_until,
+            lane.ready_pos,
+            lane.due_at,
+            lane.not_before,
+            lane.turn,
+            lane.turn_last,
+            lane.tries,
+            lane.deaths,
+            lane.deaths_alone,
+            lane.first_try_at,
+            lane.try_at,
+            lane.try_open,
+            lane.windowed,
+            lane.has_state,
+            lane.has_steps,
+            lane.parked,
+            lane.parked_for,
+            lane.paused,
+            lane.paused_until,
+            lane.pause_pass,
+            lane.pause_keep,
+            lane.pause_reason,
+            lane.settled_epoch,
+            lane.settled,
+            lane.chained,
+            lane.replaying,
+            lane.aside_seq,
+            lane.order_last,
+            lane.no,
+        )
+        if lane.fresh:
+            self.execute(_INSERT_LANE, (*values, lane.tenant, lane.lane, lane.side, lane.key, lane.channel))
+            lane.fresh = False
+        else:
+            written = self.execute(_SAVE_LANE, (*values, lane.kept_epoch)).rowcount
+            assert written == 1, f"lane {lane.no} was not under epoch {lane.kept_epoch} any more"
+        suspect = lane.deaths > 0
+        if lane.kept_phase != lane.phase or lane.kept_suspect is not suspect:
+            before = (lane.kept_phase, lane.kept_suspect)
+            self.shares.moved(lane.tenant, lane.side, before, (lane.phase, suspect))
+            lane.kept_phase, lane.kept_suspect = lane.phase, suspect
+        lane.kept_epoch = lane.epoch
+
+    def _save_effect(self, sent: Sent) -> None:
+        self.execute(
+            _SQL["save_effect"],
+            (
+                sent.state,
+                sent.attempts,
+                sent.tries,
+                sent.armed_epoch,
+                sent.not_before,
+                sent.doubt_until,
+                sent.accepted_at,
+                sent.receipt,
+                sent.failed,
+                sent.ref,
+                sent.reason,
+                sent.resends,
+                sent.gate_expired,
+                sent.changed_at,
+                sent.ended_at,
+                sent.no,
+            ),
+        )
+        if sent.state != sent.kept_state and sent.state in _ENDED_AS:
+            self.tally[sent.tenant, _ENDED_AS[sent.state]] += 1
+        if sent.resends != sent.kept_resends:
+            self.tally[sent.tenant, "resent"] += sent.resends - sent.kept_resends
+        if sent.gate_expired != sent.kept_gate_expired:
+            self.tally[sent.tenant, "gates_expired"] += 1
+        sent.kept_state, sent.kept_resends, sent.kept_gate_expired = sent.state, sent.resends, sent.gate_expired

@@ -1,0 +1,49 @@
+"""What becomes of an effect whose attempt ended without a clear answer, and when its doubt has lasted long enough."""
+
+from datetime import timedelta
+
+from procession.core.effect import DoubtPolicy, EffectMove, Repeatability
+from procession.storage.sqlite.instants import FOREVER, after
+from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.effect import DOUBT, Sent
+from procession.storage.sqlite.ledger.lane import Lane
+
+
+def become_uncertain(book: Book, sent: Sent, reason: str, wait: timedelta) -> None:
+    """D5, S2: a provider that drops repeats is sent the same key again; anything else is in doubt."""
+    doubtful_until = sent.doubt_until
+    if sent.repeatability == Repeatability.KEYED and sent.tries < sent.tries_max:
+        sent.move(EffectMove.RESEND, book.now)
+        sent.not_before = after(book.now, wait)
+    else:
+        sent.move(EffectMove.DOUBT, book.now)
+        # A probe that answers nothing does not make the doubt any longer.
+        sent.doubt_until = min(book.now + sent.doubt_wait, FOREVER) if doubtful_until is None else doubtful_until
+        sent.not_before = after(book.now, wait) if sent.repeatability == Repeatability.PROBED else None
+    sent.reason = reason
+    book.changed_effect(sent)
+
+
+def give_back(book: Book, sent: Sent, reason: str) -> bool:
+    """S2 and R2: the sender of an armed effect is gone, and its bytes may be on the way still. Answers whether it is in doubt."""
+    become_uncertain(book, sent, reason, timedelta(0))
+    return sent.state == DOUBT
+
+
+def doubt_is_over(book: Book, lane: Lane, sent: Sent) -> None:
+    """S5: the tenant's policy, applied."""
+    sent.doubt_until = sent.not_before = None
+    match sent.doubt:
+        case DoubtPolicy.RESEND if sent.resends < sent.resends_max:
+            sent.move(EffectMove.RESEND, book.now)
+            sent.resends += 1
+            book.doubts_ended["resent"] += 1
+        case DoubtPolicy.SKIP:
+            sent.move(EffectMove.SKIP, book.now)
+            book.doubts_ended["skipped"] += 1
+        case _:
+            sent.changed_at = book.now
+            lane.parked, lane.parked_for = f"effect {sent.id} is in doubt: {sent.reason}", sent.id
+            book.doubts_ended["parked"] += 1
+            book.changed(lane)
+    book.changed_effect(sent)

@@ -1,0 +1,38 @@
+"""Prune: forget what ended longer ago than is kept (P1, P2)."""
+
+from datetime import timedelta
+from typing import Final
+
+from procession.core.errors import BadRequest
+from procession.core.limits import DEDUP_KEEP_MIN
+from procession.ports.store import Pruned
+from procession.storage.sqlite.instants import micros
+from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.statements import statements
+
+_SQL: Final = statements("prune")
+
+
+def prune(book: Book, keep: timedelta, rows_max: int) -> Pruned:
+    if keep < DEDUP_KEEP_MIN:
+        raise BadRequest(f"keep must be at least {DEDUP_KEEP_MIN}: providers repeat deliveries for up to seven days")
+    horizon = book.now - micros(keep)
+    over = book.execute(_SQL["forget_over"], (horizon, rows_max)).rowcount
+    turns, events = _forget_turns(book, horizon, rows_max)
+    effects = book.execute(_SQL["forget_effects"], (horizon, horizon, rows_max)).rowcount
+    sightings = book.execute(_SQL["forget_sightings"], (horizon, rows_max)).rowcount
+    return Pruned(rows=events + over + effects + sightings, more=rows_max in (turns, over, effects, sightings))
+
+
+def _forget_turns(book: Book, horizon: int, rows_max: int) -> tuple[int, int]:
+    """How many turns were forgotten, and how many events with them."""
+    turns = events = 0
+    for no, tenant, lane, first, last, turn, ended_at in book.execute(_SQL["turns_ended"], (rows_max,)).fetchall():
+        if ended_at > horizon:
+            break
+        book.execute(_SQL["forget_turn"], (no,))
+        events += book.execute(_SQL["forget_events"], (tenant, lane, first, last)).rowcount
+        for statement in ("forget_tries", "forget_steps"):
+            book.execute(_SQL[statement], (tenant, turn, lane, first, last))
+        turns += 1
+    return turns, events

@@ -1,0 +1,106 @@
+"""Record: the write after each outward action, or after a probe (D1 to D7)."""
+
+from datetime import timedelta
+from typing import assert_never
+
+from procession.core.effect import EffectMove
+from procession.core.errors import BadRequest, IllegalMove
+from procession.core.ids import EffectId
+from procession.core.lane import LaneMove, Lease, Side
+from procession.core.turn import Recorded
+from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
+from procession.storage.sqlite.instants import after
+from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.claim import held_effect, keep_send
+from procession.storage.sqlite.ledger.doubt import become_uncertain
+from procession.storage.sqlite.ledger.effect import Sent
+from procession.storage.sqlite.ledger.lane import HELD
+from procession.storage.sqlite.ledger.rest import rest
+from procession.storage.sqlite.ledger.sight import name_ref
+
+
+def record(
+    book: Book, lease: Lease, effect: EffectId, attempt: int, verdict: Verdict, ttl: timedelta | None
+) -> Recorded:
+    what = f"{effect}#{attempt}"
+    kept = _kept_already(book, lease, what)
+    if kept is not None:
+        return kept
+    lane = book.fenced(lease, Side.SENDS)
+    sent = None if lane is None else book.effect(lane.tenant, effect)
+    if lane is None or sent is None or sent.lane != lane.no:
+        return Recorded(fate=Fate.LOST)
+    if sent.attempts != attempt or sent.oseq != lane.cursor + 1:
+        return Recorded(fate=Fate.LOST)
+    _judge(book, sent, verdict)
+    worker = lane.worker
+    lane.settled_epoch, lane.settled, lane.chained = lease.epoch, what, 0
+    rest(book, lane, LaneMove.SETTLE)
+    if ttl is None:
+        return Recorded(fate=Fate.KEPT)
+    return Recorded(fate=Fate.KEPT, next=keep_send(book, lane, worker, after(book.now, ttl)))
+
+
+def _kept_already(book: Book, lease: Lease, what: str) -> Recorded | None:
+    """D1: the answer to a verdict that was kept under this epoch; None: it was not."""
+    share = book.shares.find(lease.tenant)
+    if share is None or lease.era != book.era or lease.side is not Side.SENDS:
+        return None
+    lane = book.lane(share.no, lease.lane, Side.SENDS.value)
+    if lane is None or lane.settled_epoch != lease.epoch or lane.settled != what:
+        return None
+    still_held = lane.phase == HELD and lane.chained and lane.epoch == lease.epoch + 1
+    return Recorded(fate=Fate.KEPT, next=held_effect(book, lane) if still_held else None)
+
+
+def _judge(book: Book, sent: Sent, verdict: Verdict) -> None:
+    if sent.ended:
+        # A sighting was quicker: it stands, and the call's own answer can only add what the provider calls it.
+        if isinstance(verdict, Confirmed):
+            _confirm(book, sent, verdict)
+        return
+    was = sent.state
+    try:
+        _apply(book, sent, verdict)
+    except IllegalMove:
+        # Nothing has been changed: the move is the first thing that each verdict does.
+        raise BadRequest(f"an effect that is {was} cannot be recorded as {type(verdict).__name__}") from None
+    book.changed_effect(sent)
+
+
+def _apply(book: Book, sent: Sent, verdict: Verdict) -> None:
+    match verdict:
+        case Confirmed():
+            sent.move(EffectMove.CONFIRM, book.now)
+            sent.accepted_at, sent.not_before = book.now, None
+            _confirm(book, sent, verdict)
+        case Deferred():
+            sent.move(EffectMove.DEFER, book.now)
+            _defer(book, sent, verdict)
+        case Refused():
+            sent.move(EffectMove.REFUSE, book.now)
+            sent.reason = f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason
+        case Uncertain():
+            become_uncertain(book, sent, verdict.reason, verdict.after)
+        case Absent():
+            sent.move(EffectMove.ABSENT, book.now)
+            sent.not_before, sent.reason = None, verdict.reason
+        case _ as never:
+            assert_never(never)
+
+
+def _confirm(book: Book, sent: Sent, verdict: Confirmed) -> None:
+    sent.receipt = max(sent.receipt, int(verdict.receipt))
+    sent.changed_at = book.now
+    book.changed_effect(sent)
+    if verdict.ref is not None and sent.ref is None:
+        name_ref(book, sent, verdict.ref)
+
+
+def _defer(book: Book, sent: Sent, verdict: Deferred) -> None:
+    sent.reason, sent.not_before = verdict.reason, after(book.now, verdict.after)
+    if not verdict.counts:
+        sent.tries -= 1
+    elif sent.tries >= sent.tries_max:
+        sent.move(EffectMove.REFUSE, book.now)
+        sent.reason = f"tries used up: {verdict.reason}"

@@ -1,0 +1,50 @@
+"""Renew and release: the two that only move leases (N1, R1, R2)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from procession.core.lane import LaneMove, Lease, Side
+from procession.storage.sqlite.instants import after
+from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.doubt import give_back
+from procession.storage.sqlite.ledger.effect import ARMED
+from procession.storage.sqlite.ledger.lane import Lane
+from procession.storage.sqlite.ledger.rest import rest
+from procession.storage.sqlite.ledger.tries import end_try
+
+
+def renew(book: Book, leases: Sequence[Lease], ttl: timedelta) -> tuple[Lease, ...]:
+    until = after(book.now, ttl)
+    lost = []
+    for lease in leases:
+        lane = book.fenced(lease, lease.side)
+        if lane is None:
+            lost.append(lease)
+        else:
+            lane.lease_until = until
+            book.changed(lane)
+    return tuple(lost)
+
+
+def release(book: Book, leases: Sequence[Lease], *, uncount: bool) -> None:
+    for lease in leases:
+        lane = book.fenced(lease, lease.side)
+        if lane is None:
+            continue
+        if lease.side is Side.TURNS:
+            _end_try(book, lane, uncount=uncount)
+        else:
+            disarm(book, lane, "released while armed")
+        rest(book, lane, LaneMove.RELEASE)
+
+
+def disarm(book: Book, lane: Lane, reason: str) -> bool:
+    """The lane's head, if it is armed, has lost its sender. Answers whether it is in doubt now."""
+    head = book.effect_at(lane, lane.cursor + 1)
+    return head is not None and head.state == ARMED and give_back(book, head, reason)
+
+
+def _end_try(book: Book, lane: Lane, *, uncount: bool) -> None:
+    end_try(book, lane, "released", "given back" if uncount else "stopped")
+    if uncount:
+        lane.tries -= 1

@@ -1,0 +1,168 @@
+"""Where a lane rests when nobody holds it: by `core.lane.resting`, from facts that are read here.
+
+Every operation leaves a lane through `rest` or `touch`, and takes one through `hold`. The common case (nothing paused, parked,
+delayed or collected) goes a short way that gives the same; a test holds it to `resting`.
+"""
+
+from typing import Final
+
+from procession.core.effect import EffectMove, RefusedPolicy, Repeatability
+from procession.core.errors import IllegalMove
+from procession.core.lane import LANE_TABLE, LaneMove, RestingFacts, resting
+from procession.storage.sqlite.instants import FOREVER, instant, moment
+from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.doubt import doubt_is_over
+from procession.storage.sqlite.ledger.effect import CONFIRMED, DOUBT, PENDING, REFUSED, Sent
+from procession.storage.sqlite.ledger.lane import HELD, IDLE, PARKED, PAUSED, READY, SENDS, TURNS, Lane
+from procession.storage.sqlite.statements import statements
+
+_SQL: Final = statements("rest")
+_LEGAL: Final = frozenset((phase.value, move, to.value) for (phase, move), tos in LANE_TABLE.items() for to in tos)
+
+
+def rest(book: Book, lane: Lane, move: LaneMove) -> None:
+    """Put a lane that nobody holds (any more) where its facts say."""
+    if lane.paused and lane.paused_until is not None and lane.paused_until <= book.now:
+        end_pause(book, lane)
+    if lane.side == SENDS:
+        facts = _send_facts(book, lane)
+    else:
+        has_work = lane.turn is not None or lane.next_seq > lane.cursor + 1 or lane.replaying > 0
+        if lane.not_before is None and lane.parked is None and not lane.paused and not lane.windowed:
+            _place(book, lane, move, READY if has_work else IDLE, None)
+            return
+        facts = _turn_facts(book, lane, has_work=has_work)
+    phase, wake_at = resting(facts, book.moment)
+    due_at = None if wake_at is None else instant(wake_at)
+    if lane.paused and lane.paused_until is not None:
+        # Also a lane that is parked, or whose head the pause lets pass, has to be looked at when the pause ends.
+        due_at = lane.paused_until if due_at is None else min(due_at, lane.paused_until)
+    _place(book, lane, move, phase.value, due_at)
+
+
+def touch(book: Book, lane: Lane, move: LaneMove) -> None:
+    """Look anew at a lane that something was appended to, or that evidence came for. One that is held stays held."""
+    phase = lane.phase
+    if phase == HELD or (move is LaneMove.ACCEPT and phase in (READY, PAUSED, PARKED)):
+        # What is appended behind a head changes nothing about it; a ready lane keeps its place among the ready.
+        book.changed(lane)
+    else:
+        rest(book, lane, move)
+
+
+def hold(book: Book, lane: Lane, worker: str, until: int) -> None:
+    """Make the lane the worker's, under a new epoch."""
+    _check(lane, LaneMove.CLAIM, HELD)
+    lane.phase, lane.worker, lane.lease_until = HELD, worker, until
+    lane.ready_pos = lane.due_at = None
+    lane.epoch += 1
+    lane.chained = 0
+    book.changed(lane)
+
+
+def _place(book: Book, lane: Lane, move: LaneMove, phase: str, due_at: int | None) -> None:
+    _check(lane, move, phase)
+    if phase != READY:
+        lane.ready_pos = None
+    elif lane.phase != READY:
+        book.ready_pos += 1
+        lane.ready_pos = book.ready_pos
+    lane.phase, lane.worker, lane.lease_until, lane.due_at = phase, "", None, due_at
+    book.changed(lane)
+
+
+def _check(lane: Lane, move: LaneMove, phase: str) -> None:
+    if (lane.phase, move, phase) not in _LEGAL:
+        raise IllegalMove(f"a lane that is {lane.phase} cannot {move} into {phase}")
+
+
+def end_pause(book: Book, lane: Lane) -> None:
+    """S4: the effects that waited through the pause are dropped, unless they were to be kept. The caller puts the lane to rest."""
+    keep, passing = lane.pause_keep, lane.pause_pass
+    lane.paused, lane.paused_until, lane.pause_pass, lane.pause_keep, lane.pause_reason = 0, None, 0, 0, ""
+    book.changed(lane)
+    if lane.side == TURNS or keep:
+        return
+    book.flush_effects()
+    for (oseq,) in book.execute(_SQL["pending_behind"], (lane.tenant, lane.no, passing)).fetchall():
+        sent = book.effect_at(lane, oseq)
+        if sent is not None and sent.state == PENDING:
+            sent.move(EffectMove.CANCEL, book.now)
+            sent.reason = "dropped at the end of a pause"
+            book.changed_effect(sent)
+
+
+# --- turns ---
+
+
+def _turn_facts(book: Book, lane: Lane, *, has_work: bool) -> RestingFacts:
+    wake_at = lane.not_before
+    if wake_at is None and has_work and lane.windowed and lane.turn is None and not lane.replaying:
+        wake_at = _window_end(book, lane)
+    return RestingFacts(
+        has_work=has_work,
+        parked=lane.parked is not None,
+        pause_applies=bool(lane.paused),
+        paused_until=None if lane.paused_until is None else moment(lane.paused_until),
+        wake_at=None if wake_at is None else moment(wake_at),
+    )
+
+
+def _window_end(book: Book, lane: Lane) -> int | None:
+    """A6: when the window of the run at the lane's head is over. None: it has none, or nothing keeps it open."""
+    events_max, run, first, newest = 1, 0, 0, 0
+    wait_max = quiet = 0
+    for placed_at, own_quiet, own_wait_max, own_events_max, flushes in book.execute(
+        _SQL["windows"], (lane.tenant, lane.no, lane.cursor)
+    ):
+        if own_quiet is None:
+            break
+        if run == 0:
+            first, wait_max, events_max = placed_at, own_wait_max, own_events_max
+        run, newest, quiet = run + 1, placed_at, own_quiet
+        if flushes or run >= events_max:
+            return None
+    return min(newest + quiet, first + wait_max, FOREVER) if run else None
+
+
+# --- sends ---
+
+
+def _send_facts(book: Book, lane: Lane) -> RestingFacts:
+    head = pass_ended(book, lane)
+    wake_at = None if head is None else _send_wake(head)
+    return RestingFacts(
+        has_work=head is not None,
+        parked=lane.parked is not None,
+        pause_applies=bool(lane.paused) and (head is None or head.oseq > lane.pause_pass),
+        paused_until=None if lane.paused_until is None else moment(lane.paused_until),
+        wake_at=None if wake_at is None else moment(min(wake_at, FOREVER)),
+    )
+
+
+def pass_ended(book: Book, lane: Lane) -> Sent | None:
+    """Move the cursor over effects that have ended and whose gate is open; answer the head."""
+    while (head := book.effect_at(lane, lane.cursor + 1)) is not None:
+        if head.state == DOUBT and head.doubt_until is not None and head.doubt_until <= book.now:
+            # Whoever gets here before the sweep does its work, so that a doubt that is over is never READY.
+            doubt_is_over(book, lane, head)
+        if not head.ended or head.gate_opens_at() > book.now:
+            break
+        if head.state == CONFIRMED and not head.gate_reached():
+            head.gate_expired = 1
+            book.changed_effect(head)
+        lane.cursor += 1
+        if head.state == REFUSED and head.on_refused == RefusedPolicy.PARK and lane.parked is None:
+            lane.parked = f"effect {head.id} was refused: {head.reason}"
+    return head
+
+
+def _send_wake(head: Sent) -> int | None:
+    if head.state == CONFIRMED:
+        return head.gate_opens_at()
+    if head.state == PENDING:
+        return head.not_before
+    if head.state == DOUBT:
+        probed = head.repeatability == Repeatability.PROBED and head.not_before is not None
+        return head.not_before if probed else head.doubt_until
+    return None

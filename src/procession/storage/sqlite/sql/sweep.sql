@@ -1,0 +1,54 @@
+-- Sweep: what is due.
+--
+-- Ensures: nothing by itself; each row that these find is looked at by the code that every other operation uses.
+-- Indexes: procession_lane_lease (lease_until), procession_lane_due (due_at), procession_effect_doubt (doubt_until),
+-- procession_event_held_until (held_until), procession_reminder_due (due_at): what is not due is behind the end of the scan.
+-- Locks: none but the write transaction that the writer has begun.
+
+-- :leases_over
+SELECT lane.* FROM procession_lane AS lane
+WHERE lane.phase = 'held' AND lane.lease_until <= ?
+ORDER BY lane.lease_until
+LIMIT ?;
+
+-- :lanes_due
+SELECT lane.* FROM procession_lane AS lane
+WHERE lane.due_at IS NOT NULL AND lane.due_at <= ?
+ORDER BY lane.due_at
+LIMIT ?;
+
+-- :doubts_over
+SELECT effect.tenant, effect.id, effect.lane FROM procession_effect AS effect
+WHERE effect.state = 'doubt' AND effect.doubt_until <= ?
+ORDER BY effect.doubt_until
+LIMIT ?;
+
+-- :held_over
+SELECT event.lane FROM procession_event AS event
+WHERE event.state = 'held' AND event.held_until <= ?
+ORDER BY event.held_until
+LIMIT 1;
+
+-- :reminders_due
+SELECT tenant, lane, name, generation, payload FROM procession_reminder
+WHERE due_at IS NOT NULL AND due_at <= ?
+ORDER BY due_at
+LIMIT ?;
+
+-- :reminder_rung
+UPDATE procession_reminder SET due_at = NULL, payload = x'' WHERE tenant = ? AND lane = ? AND name = ?;
+
+-- :next_lease
+SELECT min(lease_until) FROM procession_lane WHERE phase = 'held';
+
+-- :next_lane
+SELECT min(due_at) FROM procession_lane WHERE due_at IS NOT NULL;
+
+-- :next_doubt
+SELECT min(doubt_until) FROM procession_effect WHERE state = 'doubt';
+
+-- :next_held
+SELECT min(held_until) FROM procession_event WHERE state = 'held';
+
+-- :next_reminder
+SELECT min(due_at) FROM procession_reminder WHERE due_at IS NOT NULL;
