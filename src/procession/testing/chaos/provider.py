@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Final, Self
+from typing import Final, Self, cast
 
 import httptools
 
@@ -211,8 +211,8 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # By what it can do: uvloop's transports are no subclass of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
         self._provider.opened(self)
 
     def connection_lost(self, _error: Exception | None) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from procession.app.system import SystemClock
 from procession.testing.chaos import Caller, Carried, FakeProvider, History, Lies, Unclear, Wired, carried_in
@@ -47,6 +48,10 @@ async def test_a_call_is_taken_and_written_down(tmp_path: Path) -> None:
     (wire,) = await wires_of(tmp_path, talk)
 
     assert wire == Wired(effect="f1", event="e1", lane="a", n=3, oseq=7, accepted=True, is_repeat=False, answer="200")
+
+
+def test_provider_and_caller_speak_on_uvloop_too(tmp_path: Path) -> None:
+    assert len(uvloop.run(wires_of(tmp_path, twice))) == 2
 
 
 async def test_a_keyed_provider_drops_a_repeat(tmp_path: Path) -> None:
