@@ -10,9 +10,9 @@ guilty one. They are played again so that the guilty one is found and takes nobo
 So an innocent turn dies at most twice in company, and comes through when it is alone.
 
 Suspects and the others take turns. A look for suspects comes with the first free slot, each POLL, and after each look
-that found some; but never twice without the others having been let in between. A run alone waits until this process is
-empty, which takes as long as the longest turn in flight may (its deadline); no lane is kept meanwhile. While runs alone
-are short, a few of them follow one another, since emptying the process is what costs.
+that may have left some; but never twice without the others having been let in between. A run alone waits until this
+process is empty, which takes as long as the longest turn in flight may (its deadline); no lane is kept meanwhile. While
+runs alone are short, a few of them follow one another, since emptying the process is what costs.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from procession.lanes.decide import is_condemned
 from procession.lanes.flight import Flight
 from procession.lanes.means import Means
 from procession.lanes.runner import Runner
+from procession.ports.bell import Ring
 from procession.ports.store import Ask
 from procession.runtime.keepalive import Keepalive
 from procession.runtime.loop import AGAIN
@@ -49,7 +50,7 @@ class Scheduler:
         self._keepalive = keepalive
         self._stopping = False
         self._suspects = 0
-        self._seen_suspects = False
+        self._more_suspects = False
         self._look_at = means.clock.monotonic()
         self._others_first = False
         self._alone_due = False
@@ -68,6 +69,8 @@ class Scheduler:
         """A flight is over; called by whoever runs it, once for the flight that was put into a slot."""
         if flight.suspect:
             self._suspects -= 1
+            if self._more_suspects:
+                self._means.bell.ring(Ring.TURNS)
 
     async def look(self) -> timedelta:
         """One pass; answers how long to rest if no bell rings."""
@@ -99,31 +102,32 @@ class Scheduler:
         return await self._look_for_others()
 
     async def _look_for_others(self) -> timedelta:
-        self._others_first = False
         free = self._slots.free
         if not free:
             return AGAIN
         found = await self._claim(free)
+        self._others_first = False
         self._start(found)
-        return AGAIN if len(found.turns) == free or self._seen_suspects else POLL
+        more = len(found.turns) == free or (self._more_suspects and self._suspects < SUSPECTS_TOGETHER_MAX)
+        return AGAIN if more else POLL
 
     # --- suspects ---
 
     def _is_time_for_suspects(self) -> bool:
         if self._others_first or self._suspects >= SUSPECTS_TOGETHER_MAX:
             return False
-        return self._seen_suspects or self._means.clock.monotonic() >= self._look_at
+        return self._more_suspects or self._means.clock.monotonic() >= self._look_at
 
     async def _look_for_suspects(self) -> None:
         free = min(self._slots.free, SUSPECTS_TOGETHER_MAX - self._suspects)
         found = await self._claim(free, suspects=True)
-        self._seen_suspects = bool(found.turns)
+        self._more_suspects = len(found.turns) == free
         self._look_at = self._means.clock.monotonic() + POLL.total_seconds()
         apart = [turn for turn in found.turns if turn.deaths >= _DEATHS_APART and not is_condemned(turn)]
         if apart:
             # Claimed in company, so its death would not tell: it goes back, and is claimed again when it is alone.
             self._runner.given_back.extend(turn.lease for turn in apart)
-            self._alone_due = True
+            self._alone_due = self._more_suspects = True
             self._alone_in_a_row = 0
         self._start(found.without(apart), suspect=True)
         self._others_first = self._slots.free == 0
