@@ -72,7 +72,7 @@ class Manners:
             case "silent":
                 return
             case "half":
-                await send(start(headers=[(b"content-length", b"10")]))
+                await send(start(headers=[] if path == "/half/open" else [(b"content-length", b"10")]))
                 await send({"type": "http.response.body", "body": b"12345", "more_body": True})
                 raise LookupError("on purpose")
             case "short" | "long":
@@ -88,10 +88,7 @@ class Manners:
                 await send(start(status=int(path.split("/")[2])))
                 await send({"type": "http.response.body"})
             case "flood":
-                await send(start())
-                while True:
-                    await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
-                    self.written += 65536
+                await self._flood(send)
             case "blob":
                 await answer(send, body=b"x" * int(path.split("/")[2]))
                 self.written += int(path.split("/")[2])
@@ -110,6 +107,18 @@ class Manners:
                 self.saw_disconnect.set()
             case _:
                 await answer(send, body=b"%b %b %b" % (str(scope["method"]).encode(), path.encode(), body[:1000]))
+
+    async def _flood(self, send: Send) -> None:
+        """A stream that ends only with its reader, and waits for nothing but the server."""
+        await send(start())
+        self.is_held.set()
+        try:
+            while True:
+                await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+                self.written += 65536
+        except OSError:
+            self.saw_disconnect.set()
+            raise
 
 
 def start(*, status: int = 200, headers: Headers | None = None) -> Mapping[str, object]:
@@ -187,6 +196,15 @@ class Peer:
             pass
         rest, self._seen = self._seen, b""
         return rest
+
+    def is_reset(self) -> bool:
+        """Read to the end, and say whether it was a bad one."""
+        try:
+            while self.socket.recv(65536):
+                pass
+        except ConnectionResetError:
+            return True
+        return False
 
     def reset_at_end(self) -> None:
         """Closing throws away what is unread and unsent, as a dying process does."""

@@ -37,6 +37,25 @@ def test_a_fault_in_the_middle_breaks_the_answer_off(server: Served) -> None:
         assert begun in (b"", b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")
 
 
+def test_half_an_answer_without_a_length_does_not_look_whole(server: Served) -> None:
+    with server.peer() as peer:
+        peer.send(b"GET /half/open HTTP/1.0\r\n\r\n")
+
+        assert peer.is_reset()
+
+
+def test_a_stream_ends_with_its_reader(server: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with good_traffic(server):
+        with server.peer(receive_buffer=4096) as peer:
+            peer.send(get("/flood"))
+            assert server.app.is_held.wait(20)
+            peer.reset_at_end()
+
+        assert server.app.saw_disconnect.wait(20)
+        server.wait_for_connections(1)
+    assert not caplog.records
+
+
 def test_an_answer_in_parts_is_chunked(server: Served) -> None:
     with server.peer() as peer:
         told = peer.send(get("/chunks") + post(b"behind")).answer()

@@ -129,6 +129,7 @@ def test_a_slow_reader_of_a_long_answer_is_cut_and_the_application_with_it(hasty
 
         assert hasty_request.app.was_cancelled.wait(20)
         hasty_request.wait_for_connections(1)  # the good one's
+        assert peer.is_reset()
 
 
 def test_what_a_slow_reader_does_not_read_is_bounded(hasty_request: Served) -> None:

@@ -241,6 +241,30 @@ def test_a_peer_that_has_closed_its_side_still_gets_its_answers(server: Served) 
     server.wait_for_connections(0)
 
 
+def test_a_peer_that_has_closed_its_side_behind_its_only_request_gets_the_answer(server: Served) -> None:
+    with server.peer() as peer:
+        peer.send(get("/hold"))
+        assert server.app.is_held.wait(20)
+        peer.socket.shutdown(socket.SHUT_WR)
+        server.ask(lambda it: it.connections)
+        assert peer.is_open()
+        server.app.release()
+
+        told = peer.answer()
+        assert told.body == b"/hold"
+        assert told.fields["connection"] == "close"
+        assert peer.rest() == b""
+
+
+def test_a_peer_that_closes_its_side_in_the_middle_of_a_request_gets_nothing(server: Served) -> None:
+    with server.peer() as peer:
+        peer.send(post(b"0123456789")[:-5])
+        peer.socket.shutdown(socket.SHUT_WR)
+
+        assert peer.rest() == b""
+    server.wait_for_connections(0)
+
+
 def test_a_peer_that_leaves_in_the_middle_of_its_request_costs_nothing(server: Served) -> None:
     with good_traffic(server):
         with server.peer() as peer:

@@ -27,8 +27,12 @@ counts in the house.
 """
 
 import asyncio
+import logging
+import socket
+import struct
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -45,6 +49,9 @@ else:  # in typing from Python 3.12 on
 
     def override(method):  # noqa: ANN001, ANN201 - the checkers see the other one
         return method
+
+
+log = logging.getLogger("procession.ingress")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +183,7 @@ class Connection(asyncio.Protocol):
         return self._terms.house.is_closing or (self._peer_ended and not self._waiting)
 
     def write(self, piece: bytes) -> None:
-        if not self._is_gone and not self._transport.is_closing():
+        if not self.is_gone:
             self._transport.write(piece)
 
     def abort(self) -> None:
@@ -184,7 +191,12 @@ class Connection(asyncio.Protocol):
         self._reader.deafen()
         self._is_last_said = True
         if not self._is_gone:
-            self._transport.abort()
+            self._reset()
+
+    @property
+    def is_gone(self) -> bool:
+        """Also between the transport's own discovery and its telling us."""
+        return self._is_gone or self._transport.is_closing()
 
     async def drained(self) -> None:
         while self.is_full and not self._is_gone:
@@ -289,6 +301,8 @@ class Connection(asyncio.Protocol):
         """Too late. A peer that has seen nothing of the answer is told so; half an answer can only be broken off."""
         is_first = not exchange.cut
         exchange.cut = True
+        if is_first:
+            log.warning("%s %r was cut: no whole answer in time", exchange.scope["method"], exchange.scope["path"])
         if self._task is not None:
             self._task.cancel()
         if is_first and not exchange.begun:
@@ -311,7 +325,7 @@ class Connection(asyncio.Protocol):
         self._is_last_said = True
         self.deadline = self._terms.now() + self._terms.linger_s
         self._resume()
-        if not self._is_gone and not self._transport.is_closing():
+        if not self.is_gone:
             self._transport.write_eof()
 
     def _close(self) -> None:
@@ -326,6 +340,17 @@ class Connection(asyncio.Protocol):
             if not isinstance(exchange, bytes):
                 self._terms.house.give_back(exchange.room)
         self._waiting.clear()
+
+    def _reset(self) -> None:
+        """Say that this is no good end: half an answer must not look whole to who reads up to the end.
+
+        And let the kernel forget at once what it still holds for a peer that does not read.
+        """
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            with suppress(OSError):  # the peer may be gone by now
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
 
     def _wake_drained(self) -> None:
         waiter, self._drain_waiter = self._drain_waiter, None

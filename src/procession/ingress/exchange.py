@@ -7,8 +7,9 @@ read as the next answer.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from http import HTTPStatus
+from types import coroutine
 from typing import Protocol, cast
 
 from procession.ingress import refusals
@@ -26,6 +27,8 @@ class Wire(Protocol):
     is_full: bool
 
     @property
+    def is_gone(self) -> bool: ...
+    @property
     def is_ending(self) -> bool: ...
     def write(self, piece: bytes) -> None: ...
     async def drained(self) -> None: ...
@@ -35,6 +38,10 @@ class Wire(Protocol):
 
 class BrokenAnswer(Exception):
     """The application sent something that is no answer."""
+
+
+class PeerGone(OSError):
+    """Nobody reads the rest. ASGI lets `send` raise an OSError then; a loop that streams would not end otherwise."""
 
 
 class Exchange:
@@ -63,11 +70,13 @@ class Exchange:
         """Let the application answer; whatever it raises ends here, and costs at most this connection."""
         try:
             await app(self.scope, self.receive, self.send)
+        except PeerGone:
+            return
         except Exception:
             log.exception("the application failed on %s %r", self.scope["method"], self.scope["path"])
             self._give_up()
             return
-        if not self.ended and not self.cut:
+        if not (self.ended or self.cut or self._wire.is_gone):
             log.error("the application left %s %r unanswered", self.scope["method"], self.scope["path"])
             self._give_up()
 
@@ -81,12 +90,18 @@ class Exchange:
         return {"type": "http.request", "body": bytes(body), "more_body": False}
 
     async def send(self, event: Mapping[str, object]) -> None:
-        if self.cut:
+        if self.cut or self._wire.is_gone:
+            if event.get("more_body", False):
+                raise PeerGone("the peer does not read on")
+            self.ended = True
             return
         if event["type"] == "http.response.body":
-            self._write_body(cast("bytes", event.get("body", b"")), is_last=not event.get("more_body", False))
+            is_last = not event.get("more_body", False)
+            self._write_body(cast("bytes", event.get("body", b"")), is_last=is_last)
             if self._wire.is_full:
                 await self._wire.drained()
+            elif not is_last:
+                await _others_first()
         elif event["type"] == "http.response.start":
             self._keep_head(event)
         else:
@@ -172,3 +187,9 @@ class Exchange:
         else:
             self.begun = True
             self._wire.write(refusals.FAULT)
+
+
+@coroutine
+def _others_first() -> Generator[None, None, None]:
+    """Let the loop go round once: a stream whose reader keeps up would never wait, and starve all others."""
+    yield

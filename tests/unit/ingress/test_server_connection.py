@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from procession.ingress.asgi_types import Receive, Scope, Send
+from procession.ingress.asgi_types import ASGIApp, Receive, Scope, Send
 from procession.ingress.connection import Connection, Terms
 from procession.ingress.deadlines import Sweep
 from procession.ingress.house import House
@@ -56,7 +56,7 @@ class Wire(asyncio.Transport):
 class Scene:
     """One connection, an application that answers when it is let, and a clock that stands still until it is moved."""
 
-    def __init__(self, group: asyncio.TaskGroup) -> None:
+    def __init__(self, group: asyncio.TaskGroup, *, app: ASGIApp | None = None) -> None:
         self.now = 100.0
         self.let = asyncio.Event()
         self.house: House[Connection] = House(HttpLimits(), lambda: None)
@@ -65,7 +65,7 @@ class Scene:
         self._running: list[asyncio.Task[None]] = []
         self.connection = Connection(
             Terms(
-                app=self._app,
+                app=app or self._app,
                 limits=HttpLimits(),
                 house=self.house,
                 now=lambda: self.now,
@@ -220,6 +220,24 @@ async def test_a_gone_peer_counts_at_the_house_until_its_exchange_has_ended() ->
 
         assert len(scene.house) == 0
         assert scene.wire.written == b""
+
+
+async def test_a_stream_whose_reader_keeps_up_starves_nobody() -> None:
+    async def streaming(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(1000):
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        await send({"type": "http.response.body"})
+
+    async with asyncio.TaskGroup() as group:
+        scene = Scene(group, app=streaming)
+        scene.receive(HEAD + b"abc")
+        rounds = 0
+        while not scene.wire.written.endswith(b"0\r\n\r\n"):
+            await asyncio.sleep(0)
+            rounds += 1
+
+    assert rounds >= 1000
 
 
 async def test_a_stuck_exchange_of_a_gone_peer_is_cancelled_at_its_deadline() -> None:

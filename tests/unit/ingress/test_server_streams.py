@@ -77,6 +77,12 @@ def test_a_stream_in_one_piece_is_read() -> None:
     assert heard == [("/plain", b"a" * 60), ("/chunked", b"b" * 30 + b"cd"), ("/bare", b""), ("/last", b"")]
 
 
+def test_requests_before_it_in_the_same_piece_do_not_count_as_bytes_of_a_head() -> None:
+    many = LIMITS.head_bytes_max // len(BARE) + 1
+
+    assert read([BARE * many + BARE[:-1], BARE[-1:]]).heard == [("/bare", b"")] * (many + 1)
+
+
 @given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=5), st.lists(st.integers(0, 10_000), max_size=30))
 def test_where_a_stream_is_cut_changes_nothing(kinds: list[bytes], places: list[int]) -> None:
     stream = b"".join(kinds)
