@@ -80,11 +80,12 @@ class Stage:
         secrets: Mapping[str, bytes] | None = None,
         replies: Replies | None = None,
         patience: timedelta = timedelta(seconds=60),
+        clock: ManualClock | None = None,
     ) -> None:
         """`replies`: what a connector makes of `turn.reply`; without one, every value passes as it is. `patience`: how
         long a handler may really take, on the clock of your wall, before the test fails.
         """
-        self.clock = ManualClock()
+        self.clock = clock if clock is not None else ManualClock()
         self.log = Notebook()
         self.sql = sqlite3.connect(":memory:", isolation_level=None)
         """The connection that `turn.sql` is handed: make your tables on it."""
