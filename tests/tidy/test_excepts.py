@@ -19,6 +19,7 @@ ALLOWED: Final = {
     "src/procession/outbox/sender.py": "the connector's call",
     "src/procession/ingress/exchange.py": "the edge: an answer, whatever the application does",
     "src/procession/ingress/receive.py": "the connector's parsing: what it fails on is kept, not lost",
+    "src/procession/app/application.py": "the user's module, as it is imported",
     "src/procession/testing/simulation/": "a simulated loop, and processes that may end in any way, on purpose",
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from procession.core.errors import StoreError
-from procession.core.limits import LEASE_TTL, POLL, SENDS_MAX
+from procession.core.limits import DRAIN_WAIT, LEASE_TTL, POLL, SENDS_MAX
 from procession.outbox.means import Means
 from procession.outbox.scheduler import SendScheduler
 from procession.outbox.sender import Sender
@@ -23,8 +23,9 @@ class OutboxService(Service):
         sends_max: int = SENDS_MAX,
         pools: frozenset[str] = frozenset({""}),
         poll: timedelta = POLL,
+        drain_wait: timedelta = DRAIN_WAIT,
     ) -> None:
-        super().__init__("outbox")
+        super().__init__("outbox", drain_wait=drain_wait)
         self._means = means
         self._scheduler = SendScheduler(
             means, Sender(means, lease_ttl), lease_ttl=lease_ttl, sends_max=sends_max, pools=pools

@@ -9,6 +9,7 @@ from procession.connectors.plain.actions import ACTIONS, SEND_SETTINGS, check_pa
 from procession.connectors.plain.perform import post
 from procession.connectors.plain.verify import SCHEME_SETTINGS, Scheme, read_scheme, verify_hmac
 from procession.connectors.pointer import place
+from procession.connectors.terms import SEND_TERMS, read_terms
 from procession.core.effect import Repeatability
 from procession.core.verdict import Uncertain, Verdict
 from procession.ports.clock import Clock
@@ -17,7 +18,7 @@ from procession.ports.directory import Channel, Endpoint, Setting
 from procession.ports.wire import WirePort
 
 ENDPOINT_SETTINGS = SCHEME_SETTINGS | {"elements", "account"}
-CHANNEL_SETTINGS = (FIELD_SETTINGS - {"elements", "account"}) | SEND_SETTINGS
+CHANNEL_SETTINGS = (FIELD_SETTINGS - {"elements", "account"}) | SEND_SETTINGS | SEND_TERMS
 
 
 class PlainConnector:
@@ -44,7 +45,7 @@ class PlainConnector:
     def check_channel(self, settings: Mapping[str, Setting]) -> None:
         check_known("channel", self.name, settings, CHANNEL_SETTINGS)
         read_fields(settings)
-        timeout_of(settings)
+        check_sending(settings)
 
     def verify(self, endpoint: Endpoint, secrets: Sequence[bytes], delivery: Delivery) -> str | None:
         return verify_hmac(self._schemes.of(endpoint), secrets, delivery)
@@ -74,3 +75,9 @@ class PlainConnector:
 
     async def probe(self, call: Call, wire: WirePort) -> Verdict:  # noqa: ARG002 (the port's signature)
         return Uncertain(reason="a plain channel cannot be asked what it has taken")
+
+
+def check_sending(settings: Mapping[str, Setting]) -> None:
+    timeout_of(settings)
+    for repeatability in ACTIONS.values():
+        read_terms(settings, repeatability)

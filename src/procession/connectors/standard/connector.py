@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from procession.connectors.fields import Fields, duration_of, elements_path, read_fields
 from procession.connectors.known import check_known
-from procession.connectors.plain.connector import CHANNEL_SETTINGS, PlainConnector
+from procession.connectors.plain.connector import CHANNEL_SETTINGS, PlainConnector, check_sending
 from procession.connectors.pointer import place
 from procession.connectors.standard.verify import verify_standard
 from procession.ports.connector import Delivery
@@ -30,6 +30,7 @@ class StandardConnector(PlainConnector):
     def check_channel(self, settings: Mapping[str, Setting]) -> None:
         check_known("channel", self.name, settings, CHANNEL_SETTINGS)
         _read(settings)
+        check_sending(settings)
 
     def verify(self, endpoint: Endpoint, secrets: Sequence[bytes], delivery: Delivery) -> str | None:
         return verify_standard(secrets, delivery, _tolerance(endpoint.settings))

@@ -1,0 +1,50 @@
+"""What an operator should look at: the findings of `procession doctor` that the store and the engine can tell."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from procession.core.lane import Phase
+from procession.ports.console import Console
+from procession.ports.directory import Directory
+
+
+class Grade(StrEnum):
+    GOOD = "good"
+    LOOK = "look"
+    """Nothing is broken; somebody has to decide something."""
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    about: str
+    grade: Grade
+    text: str
+
+
+async def findings(console: Console, directory: Directory, facts: Mapping[str, str]) -> tuple[Finding, ...]:
+    counts, snapshot = await console.counts(), await directory.snapshot()
+    parked = await console.lanes(phase=Phase.PARKED, limit=5)
+    found = [Finding(about=about, grade=Grade.GOOD, text=text) for about, text in facts.items()]
+    found.append(
+        Finding(
+            about="directory",
+            grade=Grade.GOOD if snapshot.endpoints else Grade.LOOK,
+            text=f"version {snapshot.version}: {len(snapshot.tenants)} tenants, {len(snapshot.endpoints)} endpoints, "
+            f"{len(snapshot.channels)} channels"
+            + ("" if snapshot.endpoints else "; nothing can come in before `procession apply -f FILE`"),
+        )
+    )
+    names = ", ".join(f"{view.tenant}: {view.lane_key}" for view in parked)
+    found.append(_wanting("parked lanes", counts.lanes_parked, f"`procession lane show KEY`, then resume: {names}"))
+    found.append(_wanting("sends in doubt", counts.effects_in_doubt, "`procession doubt list`"))
+    found.append(_wanting("set-aside events", counts.set_aside, "`procession aside list` (dead letters)"))
+    found.append(_wanting("quarantine", counts.quarantined, "`procession quarantine list`"))
+    return tuple(found)
+
+
+def _wanting(about: str, amount: int, what_to_do: str) -> Finding:
+    if not amount:
+        return Finding(about=about, grade=Grade.GOOD, text="none")
+    return Finding(about=about, grade=Grade.LOOK, text=f"{amount}: {what_to_do}")

@@ -1,0 +1,322 @@
+"""The wiring: the only place that knows which class stands behind which port.
+
+What is heavy is imported where it is needed: an engine without secrets never loads a cipher, and a command that speaks
+to a running engine loads no store.
+"""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from procession.app.config import Config
+from procession.app.control import ControlService
+from procession.app.desk import Desk, DeskMeans
+from procession.app.replies import ChannelReplies, http_reply
+from procession.app.seen import SeenDirectory
+from procession.app.settings import Role
+from procession.app.system import SystemChance, SystemClock
+from procession.core.errors import Misconfigured
+from procession.core.ids import TenantId, WorkerId
+from procession.ingress.asgi import IngressApp
+from procession.ingress.doors import Doors
+from procession.ingress.receive import Receiver
+from procession.ingress.service import IngressService
+from procession.lanes import means as lanes
+from procession.lanes.app import App
+from procession.lanes.service import LanesService
+from procession.outbox import OutboxService
+from procession.outbox import means as outbox
+from procession.outbox.outlets import Outlets
+from procession.ports.chance import Chance
+from procession.ports.clock import Clock
+from procession.ports.connector import Inbound, Outbound
+from procession.ports.console import Console
+from procession.ports.store import Store
+from procession.ports.vault import SealedRows, SecretName, Vault
+from procession.runtime.bell import InnerBell
+from procession.runtime.loop import FailStop
+from procession.runtime.threads import ThreadPool
+from procession.runtime.wire import AddressPolicy, Wire
+from procession.telemetry import Level, LineTelemetry
+from procession.upkeep import UpkeepService
+
+if TYPE_CHECKING:
+    from procession.connectors.plain import PlainConnector
+    from procession.vault import MasterKey
+
+MEMORY: Final = "memory:"
+MASTER_KEY: Final = "master.key"
+MASTER_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenStore:
+    """A store with all its sides."""
+
+    store: Store
+    console: Console
+    directory: SeenDirectory
+    rows: SealedRows
+    facts: Callable[[], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What everything here is made of."""
+
+    config: Config
+    clock: Clock
+    chance: Chance
+    telemetry: LineTelemetry
+    bell: InnerBell
+    open: OpenStore
+    vault: Vault
+    inbound: Mapping[str, Inbound]
+    outbound: Mapping[str, Outbound]
+
+
+async def open_world(config: Config, *, create: bool) -> World:
+    """Open the store. `create`: make what is not there yet."""
+    clock, chance = SystemClock(), SystemChance()
+    level = {"note": Level.NOTE, "warn": Level.WARN, "silent": Level.SILENT}[config.log]
+    opened = await _open_store(config, clock, create=create)
+    connectors = _connectors(clock)
+    return World(
+        config=config,
+        clock=clock,
+        chance=chance,
+        telemetry=LineTelemetry(clock, level=level),
+        bell=InnerBell(),
+        open=opened,
+        vault=LateVault(lambda: _vault(config, opened.rows, chance)),
+        inbound=dict(connectors),
+        outbound=dict(connectors),
+    )
+
+
+def desk_of(world: World, reopened: Callable[[], Awaitable[None]] | None = None) -> Desk:
+    means = DeskMeans(
+        console=world.open.console,
+        directory=world.open.directory,
+        vault=world.vault,
+        inbound=world.inbound,
+        bell=world.bell,
+        clock=world.clock,
+        telemetry=world.telemetry,
+        facts=world.open.facts,
+    )
+    return Desk(means=means if reopened is None else replace(means, reopened=reopened))
+
+
+# --- stores ---
+
+
+async def _open_store(config: Config, clock: Clock, *, create: bool) -> OpenStore:
+    kind = config.store.partition(":")[0]
+    match kind:
+        case "memory":
+            return _open_memory(clock)
+        case "sqlite":
+            assert config.sqlite_path is not None
+            return await _open_sqlite(config.sqlite_path, clock, create=create)
+        case _:
+            raise Misconfigured(
+                f"store: {kind} is not supported by this version yet: it has sqlite:PATH (the default) and memory:"
+            )
+
+
+def _open_memory(clock: Clock) -> OpenStore:
+    from procession.storage.memory.secrets import MemorySecrets
+    from procession.storage.memory.store import MemoryStore
+
+    store = MemoryStore(clock=clock)
+    return OpenStore(
+        store=store,
+        console=store.console,
+        directory=SeenDirectory(store.directory),
+        rows=MemorySecrets(store.tables, store.now),
+        facts=lambda: {"store": f"memory, era {store.era}: nothing of it survives this process"},
+    )
+
+
+async def _open_sqlite(path: Path, clock: Clock, *, create: bool) -> OpenStore:
+    raise Misconfigured(f"store: sqlite is not built in yet ({path}, {clock}, {create})")
+
+
+# --- secrets ---
+
+
+class LateVault:
+    """A vault that is made when it is first needed: ciphers cost memory, and a master key is made only for secrets."""
+
+    def __init__(self, make: Callable[[], Vault]) -> None:
+        self._make = make
+        self._vault: Vault | None = None
+
+    def _made(self) -> Vault:
+        if self._vault is None:
+            self._vault = self._make()
+        return self._vault
+
+    async def seal(self, tenant: TenantId, name: SecretName, plain: bytes, actor: str) -> bool:
+        return await self._made().seal(tenant, name, plain, actor)
+
+    async def open(self, tenant: TenantId, name: SecretName) -> bytes:
+        return await self._made().open(tenant, name)
+
+    async def forget(self, tenant: TenantId, name: SecretName, actor: str) -> None:
+        await self._made().forget(tenant, name, actor)
+
+    async def names(self, tenant: TenantId) -> tuple[tuple[SecretName, str], ...]:
+        return await self._made().names(tenant)
+
+
+def _vault(config: Config, rows: SealedRows, chance: Chance) -> Vault:
+    from procession.vault import EnvelopeVault
+
+    return EnvelopeVault(rows, _master_key(config, chance), chance)
+
+
+def _master_key(config: Config, chance: Chance) -> "MasterKey":
+    from procession.vault import MasterKey, master_key_from
+
+    if config.store == MEMORY and "PROCESSION_MASTER_KEY" not in os.environ:
+        # Nothing that it seals outlives this process, so neither does it.
+        return MasterKey(key=chance.token(MASTER_KEY_BYTES), origin="drawn for this process")
+    return master_key_from(os.environ, config.data_folder / MASTER_KEY, chance, create=True)
+
+
+# --- connectors ---
+
+
+def _connectors(clock: Clock) -> dict[str, "PlainConnector"]:
+    from procession.connectors.plain import PlainConnector
+    from procession.connectors.standard import StandardConnector
+
+    made = (PlainConnector(clock), StandardConnector(clock))
+    return {connector.name: connector for connector in made}
+
+
+def _replies(world: World) -> ChannelReplies:
+    from procession.connectors.terms import read_terms
+
+    shapes = {"plain": http_reply, "standard": http_reply}
+    return ChannelReplies(world.open.directory, world.outbound, shapes, read_terms)
+
+
+# --- services ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What an engine consists of. It starts from the first to the last, and stops ingress first: see `engine`."""
+
+    control: ControlService
+    upkeep: UpkeepService | None
+    outbox: OutboxService | None
+    lanes: LanesService | None
+    ingress: IngressService | None
+    wire: Wire | None
+
+
+def services_of(world: World, app: App | None, fail_stop: FailStop, on_listening: Callable[[int], None]) -> Services:
+    config, roles = world.config, world.config.roles
+    worker = WorkerId(f"{socket.gethostname()}.{os.getpid()}.{world.chance.token(6).hex()}")
+    doors = Doors(world.open.directory, world.vault, world.inbound, world.telemetry)
+    wire = _wire(config) if Role.OUTBOX in roles else None
+
+    async def reopened() -> None:
+        await doors.refresh(again=True)
+
+    return Services(
+        control=ControlService(desk_of(world, reopened), config.data_folder, world.telemetry),
+        upkeep=_upkeep(world, fail_stop) if Role.UPKEEP in roles else None,
+        outbox=_outbox(world, worker, wire, fail_stop) if wire is not None else None,
+        lanes=_lanes(world, worker, app, fail_stop) if Role.LANES in roles and app is not None else None,
+        ingress=_ingress(world, doors, fail_stop, on_listening) if Role.INGRESS in roles else None,
+        wire=wire,
+    )
+
+
+def _wire(config: Config) -> Wire:
+    ports = frozenset(port for span in config.outbound_ports for port in span)
+    return Wire(AddressPolicy(allow_private=config.allow_private, ports=ports))
+
+
+def _upkeep(world: World, fail_stop: FailStop) -> UpkeepService:
+    return UpkeepService(
+        store=world.open.store,
+        bell=world.bell,
+        chance=world.chance,
+        telemetry=world.telemetry,
+        fail_stop=fail_stop,
+        keep=world.config.keep,
+    )
+
+
+def _outbox(world: World, worker: WorkerId, wire: Wire, fail_stop: FailStop) -> OutboxService:
+    means = outbox.Means(
+        worker=worker,
+        store=world.open.store,
+        outlets=Outlets(world.open.directory, world.vault, world.outbound),
+        wire=wire,
+        bell=world.bell,
+        clock=world.clock,
+        chance=world.chance,
+        telemetry=world.telemetry,
+        fail_stop=fail_stop,
+    )
+    return OutboxService(
+        means,
+        lease_ttl=world.config.lease,
+        sends_max=world.config.sends_max,
+        pools=world.config.pools,
+        drain_wait=world.config.drain_wait,
+    )
+
+
+def _lanes(world: World, worker: WorkerId, app: App, fail_stop: FailStop) -> LanesService:
+    means = lanes.Means(
+        store=world.open.store,
+        bell=world.bell,
+        clock=world.clock,
+        chance=world.chance,
+        telemetry=world.telemetry,
+        vault=world.vault,
+        replies=_replies(world),
+        threads=ThreadPool(world.config.threads_max),
+        worker=worker,
+        fail_stop=fail_stop,
+        lease_ttl=world.config.lease,
+        slots=world.config.slots,
+        pools=world.config.pools,
+        has_share=world.open.directory.has_share,
+    )
+    return LanesService(app, means, drain_wait=world.config.drain_wait)
+
+
+def _ingress(world: World, doors: Doors, fail_stop: FailStop, on_listening: Callable[[int], None]) -> IngressService:
+    receiver = Receiver(store=world.open.store, doors=doors, bell=world.bell, telemetry=world.telemetry)
+    return IngressService(
+        IngressApp(receiver, world.clock),
+        doors,
+        host=world.config.host,
+        port=world.config.port,
+        limits=world.config.http,
+        bell=world.bell,
+        chance=world.chance,
+        telemetry=world.telemetry,
+        fail_stop=fail_stop,
+        on_listening=on_listening,
+    )
+
+
+# --- stores as a whole ---
+
+
+async def migrated(config: Config) -> tuple[int, int]:
+    """Bring the schema forward; answers the versions before and after."""
+    raise Misconfigured("this store has no schema")
