@@ -60,8 +60,10 @@ _RESTING = frozenset({_P.IDLE, _P.READY, _P.WAITING, _P.PAUSED, _P.PARKED})
 _HOLDS = frozenset({_P.HELD})
 
 LANE_TABLE: Final[Mapping[tuple[Phase, LaneMove], frozenset[Phase]]] = {
+    # PARKED: a conversation that was parked when its last effect was refused, and has been idle since.
     **{
-        (phase, LaneMove.ACCEPT): frozenset({phase, _P.READY, _P.WAITING, _P.PAUSED}) for phase in (_P.IDLE, _P.WAITING)
+        (phase, LaneMove.ACCEPT): frozenset({phase, _P.READY, _P.WAITING, _P.PAUSED, _P.PARKED})
+        for phase in (_P.IDLE, _P.WAITING)
     },
     **{(phase, LaneMove.ACCEPT): frozenset({phase}) for phase in (_P.READY, _P.HELD, _P.PAUSED, _P.PARKED)},
     (_P.READY, LaneMove.CLAIM): _HOLDS,
