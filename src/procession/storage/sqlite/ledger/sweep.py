@@ -12,7 +12,7 @@ from procession.storage.sqlite.ledger.accept import accept_event
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.doubt import doubt_is_over
 from procession.storage.sqlite.ledger.effect import CONFIRMED, DOUBT
-from procession.storage.sqlite.ledger.lane import HELD, IDLE, READY, SENDS, TRY_ALONE, TURNS, Lane
+from procession.storage.sqlite.ledger.lane import IDLE, READY, SENDS, TRY_ALONE, TURNS, Lane
 from procession.storage.sqlite.ledger.release import disarm
 from procession.storage.sqlite.ledger.resequence import release_due
 from procession.storage.sqlite.ledger.rest import rest
@@ -20,7 +20,7 @@ from procession.storage.sqlite.ledger.tries import end_try
 from procession.storage.sqlite.statements import statements
 
 _SQL: Final = statements("sweep")
-_NEXT: Final = ("next_lease", "next_lane", "next_held", "next_reminder")
+_NEXT: Final = ("next_lease", "next_lane", "next_doubt", "next_held", "next_reminder")
 
 
 def sweep(book: Book, rows_max: int) -> Swept:
@@ -98,8 +98,7 @@ def _end_doubts(book: Book, rows_max: int) -> None:
         if sent is None or sent.state != DOUBT or sent.doubt_until is None:
             continue  # looking at one before it in its conversation has ended it
         doubt_is_over(book, lane, sent)
-        if lane.phase != HELD:
-            rest(book, lane, LaneMove.RESOLVE)
+        rest(book, lane, LaneMove.RESOLVE)
     book.flush()
 
 
@@ -115,5 +114,6 @@ def _wake(book: Book, rows_max: int, done: Counter[str]) -> None:
 
 
 def _upcoming(book: Book) -> int | None:
-    moments = [book.execute(_SQL[name]).fetchone()[0] for name in (*_NEXT, "next_doubt")]
-    return min((moment for moment in moments if moment is not None and moment < FOREVER), default=None)
+    rows = [book.execute(_SQL[name]).fetchone() for name in _NEXT]
+    moments = [row[0] for row in rows if row is not None and row[0] is not None]
+    return min((moment for moment in moments if moment < FOREVER), default=None)

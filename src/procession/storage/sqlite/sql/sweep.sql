@@ -18,8 +18,10 @@ ORDER BY lane.due_at
 LIMIT ?;
 
 -- :doubts_over
+-- Not while a sender holds the conversation: its probe comes to its end first, and whoever puts the lane to rest looks then.
 SELECT effect.tenant, effect.id, effect.lane FROM procession_effect AS effect
-WHERE effect.state = 'doubt' AND effect.doubt_until <= ?
+JOIN procession_lane AS lane ON lane.no = effect.lane
+WHERE effect.state = 'doubt' AND effect.doubt_until <= ? AND lane.phase <> 'held'
 ORDER BY effect.doubt_until
 LIMIT ?;
 
@@ -45,7 +47,11 @@ SELECT min(lease_until) FROM procession_lane WHERE phase = 'held';
 SELECT min(due_at) FROM procession_lane WHERE due_at IS NOT NULL;
 
 -- :next_doubt
-SELECT min(doubt_until) FROM procession_effect WHERE state = 'doubt';
+SELECT effect.doubt_until FROM procession_effect AS effect
+JOIN procession_lane AS lane ON lane.no = effect.lane
+WHERE effect.state = 'doubt' AND effect.doubt_until IS NOT NULL AND lane.phase <> 'held'
+ORDER BY effect.doubt_until
+LIMIT 1;
 
 -- :next_held
 SELECT min(held_until) FROM procession_event WHERE state = 'held';
