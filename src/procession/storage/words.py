@@ -1,9 +1,13 @@
 """What something waits for, in words: the same words from every store."""
 
 from datetime import MAXYEAR, UTC, datetime
+from typing import Final
 
 from procession.core.effect import EffectState, Receipt
 from procession.core.lane import Phase
+
+NO_END: Final = datetime.max.replace(tzinfo=UTC)
+"""Of a pause that only an operator ends."""
 
 
 def clock_words(moment: datetime | None) -> str:

@@ -200,6 +200,8 @@ class MemoryConsole:
             row.replays = row.replays[1:] if from_replay else row.replays
         self._tables.turns.setdefault((row.tenant, row.frozen[0]), _untried(row, now))
         head_id = row.frozen[0]
+        for event_id in row.frozen:
+            self._tables.events[row.tenant, event_id].turn = head_id
         row.parked = None
         pass_turn(self._tables, row, EventState.SKIPPED, "skipped by an operator", now)
         rest(self._tables, row, LaneMove.SKIP, now)

@@ -147,6 +147,8 @@ class Tables:
     """Everything that survives."""
 
     era: int = 1
+    newest: datetime | None = None
+    """The newest moment that the store's clock has shown."""
     sending_paused: bool = False
     ready_pos: int = 0
     vclock: dict[Side, float] = field(default_factory=lambda: {Side.TURNS: 0.0, Side.SENDS: 0.0})

@@ -27,16 +27,18 @@ class MemoryStore:
 
     def __init__(self, *, clock: Clock, tables: Tables | None = None) -> None:
         self.tables = tables if tables is not None else Tables()
-        self._clock = StoreClock(clock)
-        self.console = MemoryConsole(self.tables, self._clock.now)
-        self.directory = MemoryDirectory(self.tables, self._clock.now)
+        self._clock = StoreClock(clock, not_before=self.tables.newest)
+        self.console = MemoryConsole(self.tables, self.now)
+        self.directory = MemoryDirectory(self.tables, self.now)
 
     @property
     def era(self) -> int:
         return self.tables.era
 
     def now(self) -> datetime:
-        return self._clock.now()
+        """G5: a second store on the same tables goes on from the newest moment that the first has seen."""
+        self.tables.newest = self._clock.now()
+        return self.tables.newest
 
     async def accept(self, intake: Intake) -> Acceptance:
         return accept.accept(self.tables, intake, self.now())

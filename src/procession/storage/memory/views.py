@@ -18,9 +18,9 @@ def event_view(tables: Tables, event: EventRow) -> EventView:
     tries = tuple(turn.log) if turn is not None else ()
     if event.new.id in row.frozen and row.try_open and row.try_at is not None:
         tries += (TryView(number=row.tries, at=row.try_at, how="running", reason=""),)
-    effects = [
-        effect for effect in tables.effects.values() if effect.turn == event.turn and effect.tenant == new.tenant
-    ]
+    # An event that is to be replayed has no turn yet, but what its own turn flushed before is part of its life.
+    own = event.turn or new.id
+    effects = [effect for effect in tables.effects.values() if effect.turn == own and effect.tenant == new.tenant]
     waits_for = _event_waits(tables, row, event)
     return EventView(
         id=new.id,

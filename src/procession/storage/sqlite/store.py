@@ -20,6 +20,8 @@ from procession.ports.chance import Chance
 from procession.ports.clock import Clock
 from procession.ports.store import Ask, Pruned, Swept
 from procession.storage.clock import StoreClock
+from procession.storage.sqlite.console import SqliteConsole
+from procession.storage.sqlite.directory import SqliteDirectory
 from procession.storage.sqlite.ledger.accept import accept
 from procession.storage.sqlite.ledger.begin import begin
 from procession.storage.sqlite.ledger.book import Book
@@ -33,6 +35,7 @@ from procession.storage.sqlite.ledger.sweep import sweep
 from procession.storage.sqlite.lock import FolderLock
 from procession.storage.sqlite.opening import clock_mark, make_folder, open_writer
 from procession.storage.sqlite.reader import Reader, Reading
+from procession.storage.sqlite.secrets import SqliteSecrets
 from procession.storage.sqlite.sqlwork import SqlRunner
 from procession.storage.sqlite.writer import CallLater, InlineWriter, OnBroken, ThreadWriter, Writer
 
@@ -59,6 +62,9 @@ class SqliteStore:
         self._writer = writer
         self._reader = reader
         self._run_sql = sql.run
+        self.console = SqliteConsole(self)
+        self.directory = SqliteDirectory(self)
+        self.secrets = SqliteSecrets(self)
         self._closed = False
 
     @classmethod

@@ -32,7 +32,8 @@ def release(book: Book, leases: Sequence[Lease], *, uncount: bool) -> None:
         if lane is None:
             continue
         if lease.side is Side.TURNS:
-            _end_try(book, lane, uncount=uncount)
+            end_open_try(book, lane, "given back" if uncount else "stopped")
+            lane.tries -= uncount
         else:
             disarm(book, lane, "released while armed")
         rest(book, lane, LaneMove.RELEASE)
@@ -44,7 +45,6 @@ def disarm(book: Book, lane: Lane, reason: str) -> bool:
     return head is not None and head.state == ARMED and give_back(book, head, reason)
 
 
-def _end_try(book: Book, lane: Lane, *, uncount: bool) -> None:
-    end_try(book, lane, "released", "given back" if uncount else "stopped")
-    if uncount:
-        lane.tries -= 1
+def end_open_try(book: Book, lane: Lane, reason: str) -> None:
+    """The lane is given back; that is no death."""
+    end_try(book, lane, "released", reason)

@@ -1,0 +1,370 @@
+"""What operators see, read from one snapshot of the file."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from typing import Any, Final
+
+from procession.core.effect import ENDED, EffectState, Receipt
+from procession.core.event import EventState
+from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId, event_id
+from procession.core.lane import Phase, Side
+from procession.ports.console import (
+    AsideView,
+    AuditRow,
+    Counts,
+    EffectView,
+    EventView,
+    LaneView,
+    QuarantineView,
+    TryView,
+)
+from procession.storage.sqlite.event_row import EventRow
+from procession.storage.sqlite.instants import FOREVER, moment, moment_or_none
+from procession.storage.sqlite.statements import statements
+from procession.storage.words import NO_END, clock_words, effect_waits, event_waits
+
+_SQL: Final = statements("console")
+
+Connection = sqlite3.Connection
+
+
+def tenant_no(connection: Connection, tenant: TenantId | None) -> int | None:
+    """The tenant's number; -1, which nothing has, for one that the store does not know."""
+    if tenant is None:
+        return None
+    row = connection.execute(_SQL["tenant"], (tenant,)).fetchone()
+    return -1 if row is None else int(row[0])
+
+
+def counts(connection: Connection, tenant: TenantId | None) -> Counts:
+    asked_for = {"tenant": tenant_no(connection, tenant)}
+    tally = connection.execute(_SQL["tally"], asked_for).fetchone()
+    accepted, duplicates, dropped, placed, done, set_aside, replayed, skipped, lanes = tally[:9]
+    asked, confirmed, refused, cancelled, effects_skipped, resent, gates_expired = tally[9:]
+    held, doubts, parked, paused, armed, quarantined = connection.execute(_SQL["standing"], asked_for).fetchone()
+    return Counts(
+        accepted=accepted,
+        waiting=placed + replayed - done - set_aside - skipped,
+        held=held,
+        done=done,
+        set_aside=set_aside - replayed,
+        dropped=dropped,
+        quarantined=quarantined,
+        lanes=lanes,
+        lanes_parked=parked,
+        lanes_paused=paused,
+        effects_pending=asked - confirmed - refused - cancelled - effects_skipped - doubts - armed,
+        effects_confirmed=confirmed,
+        effects_refused=refused,
+        effects_in_doubt=doubts,
+        effects_resent=resent,
+        effects_skipped=effects_skipped,
+        gates_expired=gates_expired,
+        duplicates=duplicates,
+    )
+
+
+# --- events ---
+
+
+def why(connection: Connection, what: str, tenant: TenantId | None) -> tuple[EventView, ...]:
+    """By event, provider's id, effect, or provider's reference of one; each found by a key, never by a scan of events."""
+    wanted: dict[tuple[int, str], None] = {}
+    places = connection.execute(_SQL["places"], {"tenant": tenant}).fetchall()
+    for no, name, channel in places:
+        wanted[no, what] = None
+        wanted[no, event_id(TenantId(name), ChannelName(channel), what)] = None
+        for turn in connection.execute(_SQL["turns_of_ref"], (no, channel, what)):
+            wanted.update(_events_of_turn(connection, no, turn[0]))
+    for no, turn in connection.execute(_SQL["turns_of_effect"], {"id": what, "tenant": tenant}).fetchall():
+        wanted.update(_events_of_turn(connection, no, turn))
+    views = (event_view(connection, no, event) for no, event in wanted)
+    return tuple(view for view in views if view is not None)
+
+
+def _events_of_turn(connection: Connection, tenant: int, turn: str) -> Iterable[tuple[tuple[int, str], None]]:
+    """The turn is called by its first event, which is what is shown."""
+    del connection
+    return [((tenant, turn), None)]
+
+
+def event_view(connection: Connection, tenant: int, event: str) -> EventView | None:
+    found = connection.execute(_SQL["event"], (tenant, event)).fetchone()
+    if found is None:
+        return None
+    row = EventRow(*found)
+    state = row.shown_state
+    turn, ended_at = _turn_of(connection, row, state)
+    waits_for = _event_waits(connection, row, state)
+    return EventView(
+        id=EventId(row.id),
+        tenant=TenantId(row.tenant_name),
+        channel=ChannelName(row.channel),
+        provider_id=row.provider_id,
+        kind=row.kind,
+        lane=LaneId(row.lane_name),
+        lane_key=row.lane_key,
+        seq=row.seq,
+        state=state,
+        late=bool(row.late),
+        accepted_at=moment(row.accepted_at),
+        ended_at=moment_or_none(ended_at),
+        reason=row.reason or "",
+        turn=None if turn is None else EventId(turn),
+        tries=_tries(connection, row, turn),
+        effects=() if turn is None else effects_of(connection, tenant, turn),
+        waits_for=waits_for,
+        waits_since=moment(row.accepted_at) if waits_for else None,
+    )
+
+
+def _turn_of(connection: Connection, row: EventRow, state: EventState) -> tuple[str | None, int | None]:
+    """The event's turn, once it was claimed; and when the event ended."""
+    if row.in_open_turn:
+        return row.lane_turn, None
+    if state is EventState.DONE:
+        found = connection.execute(_SQL["turn_of_seq"], (row.tenant, row.lane, row.seq, row.seq)).fetchone()
+        return (None, None) if found is None else found
+    return (None, None) if row.state == "replaying" else (row.turn, row.ended_at)
+
+
+def _tries(connection: Connection, row: EventRow, turn: str | None) -> tuple[TryView, ...]:
+    if turn is None:
+        return ()
+    tries = [
+        TryView(number=number, at=moment(at), how=how, reason=reason)
+        for number, at, how, reason in connection.execute(_SQL["tries"], (row.tenant, turn))
+    ]
+    if row.in_open_turn and row.try_open and row.try_at is not None:
+        tries.append(TryView(number=row.tries, at=moment(row.try_at), how="running", reason=""))
+    return tuple(tries)
+
+
+def _event_waits(connection: Connection, row: EventRow, state: EventState) -> str:
+    if state is EventState.HELD:
+        return f"its predecessor, until {clock_words(moment_or_none(row.held_until))}"
+    if state is not EventState.WAITING:
+        return ""
+    return event_waits(
+        ahead=_ahead(connection, row),
+        phase=Phase(row.phase),
+        wake_at=moment_or_none(row.due_at),
+        worker=row.worker,
+        reason=row.parked or "",
+        deaths=row.deaths,
+    )
+
+
+def _ahead(connection: Connection, row: EventRow) -> int:
+    """How many of its lane are played before it: the open turn, then replays, then the others in order."""
+    if row.in_open_turn or row.seq is None:
+        return 0
+    own = row.seq if row.state == "replaying" else FOREVER
+    before = {"tenant": row.tenant, "lane": row.lane, "seq": own, "open": row.aside_seq}
+    (replays,) = connection.execute(_SQL["replays_before"], before).fetchone()
+    ahead = row.open_events + int(replays)
+    if row.state == "replaying":
+        return ahead
+    if ahead == 0 and row.seq in _head_run(connection, row):
+        return 0
+    passed = 0 if row.aside_seq is not None else row.open_events
+    return ahead + row.seq - row.cursor - 1 - passed
+
+
+def _head_run(connection: Connection, row: EventRow) -> range:
+    """The seqs that would be claimed together, were the lane claimed now."""
+    size = 0
+    events_max = 1
+    for _, quiet, own_max in connection.execute(_SQL["windows_at_head"], (row.tenant, row.lane, row.cursor)):
+        if size and quiet is None:
+            break
+        if size == 0 and own_max is not None:
+            events_max = max(1, own_max)
+        size += 1
+        if size >= events_max:
+            break
+    return range(row.cursor + 1, row.cursor + 1 + size)
+
+
+# --- effects ---
+
+
+def effects_of(connection: Connection, tenant: int, turn: str) -> tuple[EffectView, ...]:
+    ids = connection.execute(_SQL["effects_of_turn"], (tenant, turn)).fetchall()
+    return tuple(effect_view(connection, tenant, effect) for (effect,) in ids)
+
+
+def effect_view(connection: Connection, tenant: int, effect: str) -> EffectView:
+    row = connection.execute(_SQL["effect"], (tenant, effect)).fetchone()
+    (
+        *_named,
+        asked_at,
+        changed_at,
+        doubt_until,
+        cursor,
+        phase,
+        due_at,
+        parked,
+        head_oseq,
+        head_state,
+        head_gate,
+    ) = row
+    state = EffectState(row[8])
+    gate = (head_oseq, Receipt(head_gate)) if head_state == EffectState.CONFIRMED else None
+    waits_for = effect_waits(
+        ahead=row[4] - cursor - 1,
+        state=state,
+        phase=Phase(phase),
+        wake_at=moment_or_none(due_at),
+        doubt_until=moment_or_none(doubt_until),
+        gate=gate,
+        reason=parked or "",
+    )
+    return EffectView(
+        id=EffectId(row[0]),
+        tenant=TenantId(row[1]),
+        channel=ChannelName(row[2]),
+        lane=LaneId(row[3]),
+        oseq=row[4],
+        turn=EventId(row[5]),
+        key=row[6],
+        action=row[7],
+        state=state,
+        attempts=row[9],
+        receipt=Receipt(row[10]),
+        failed=bool(row[11]),
+        ref=row[12],
+        reason=row[13],
+        asked_at=moment(asked_at),
+        changed_at=moment(changed_at),
+        waits_for="" if state in ENDED else waits_for,
+    )
+
+
+def doubts(connection: Connection, tenant: TenantId | None, limit: int) -> tuple[EffectView, ...]:
+    asked_for = {"tenant": tenant_no(connection, tenant), "limit": limit}
+    rows = connection.execute(_SQL["doubts"], asked_for).fetchall()
+    return tuple(effect_view(connection, no, effect) for no, effect in rows)
+
+
+# --- lanes ---
+
+
+def lanes(
+    connection: Connection, tenant: TenantId | None, phase: Phase | None, side: Side | None, limit: int
+) -> tuple[LaneView, ...]:
+    asked_for = {"tenant": tenant, "phase": phase, "side": side}
+    views = [_lane_view(connection, row) for row in connection.execute(_SQL["lanes"], asked_for).fetchall()]
+    views.sort(key=lambda view: (view.oldest_at is None, view.oldest_at or moment(0)))
+    return tuple(views[:limit])
+
+
+def lane(connection: Connection, tenant: TenantId, name: str) -> tuple[tuple[LaneView, ...], tuple[EventView, ...]]:
+    rows = connection.execute(_SQL["lane"], {"tenant": tenant, "lane": name}).fetchall()
+    events = [event for row in rows if row[6] == Side.TURNS for event in _unplayed(connection, row)]
+    return tuple(_lane_view(connection, row) for row in rows), tuple(events)
+
+
+def _unplayed(connection: Connection, row: tuple[Any, ...]) -> list[EventView]:
+    no, tenant, cursor = row[0], row[1], row[9]
+    asked_for = {"tenant": tenant, "lane": no, "cursor": cursor}
+    ids = [found[0] for found in connection.execute(_SQL["unplayed"], asked_for)]
+    views = [view for event in ids if (view := event_view(connection, tenant, event)) is not None]
+    # The open turn is first, also where it is of a later seq than a replay that came while it ran.
+    return sorted(views, key=lambda view: view.turn is None)
+
+
+def _lane_view(connection: Connection, row: tuple[Any, ...]) -> LaneView:
+    no, tenant, name, lane_name, key, channel, side, phase, next_seq, cursor, epoch, tries, deaths, parked, due_at = (
+        row[:15]
+    )
+    paused, paused_until, worker = row[15:]
+    if side == Side.TURNS:
+        replaying, oldest = connection.execute(
+            _SQL["count_unplayed"], {"tenant": tenant, "lane": no, "cursor": cursor}
+        ).fetchone()
+        waiting = next_seq - 1 - cursor + replaying
+    else:
+        waiting, oldest = connection.execute(_SQL["count_unfinished"], (tenant, no)).fetchone()
+    moving = phase in (Phase.READY, Phase.HELD, Phase.PARKED)
+    return LaneView(
+        tenant=TenantId(name),
+        lane=LaneId(lane_name),
+        lane_key=key,
+        channel=ChannelName(channel),
+        side=Side(side),
+        phase=Phase(phase),
+        waiting=waiting,
+        cursor=cursor,
+        epoch=epoch,
+        tries=tries,
+        deaths=deaths,
+        reason=parked or "",
+        wake_at=None if moving else moment_or_none(due_at),
+        paused_until=None if not paused else NO_END if paused_until is None else moment(paused_until),
+        worker=worker,
+        oldest_at=moment_or_none(oldest),
+    )
+
+
+# --- what was kept apart ---
+
+
+def asides(
+    connection: Connection, tenant: TenantId | None, event: EventId | None, limit: int, *, with_payload: bool
+) -> tuple[AsideView, ...]:
+    asked_for = {"tenant": tenant, "id": event, "limit": limit}
+    return tuple(
+        AsideView(
+            tenant=TenantId(row[0]),
+            id=EventId(row[1]),
+            kind=row[2],
+            lane=LaneId(row[3]),
+            lane_key=row[4],
+            seq=row[5],
+            at=moment(row[6]),
+            reason=row[7],
+            payload=row[8] if with_payload else None,
+            tries=row[9],
+        )
+        for row in connection.execute(_SQL["asides"], asked_for)
+    )
+
+
+def quarantine(connection: Connection, limit: int) -> tuple[QuarantineView, ...]:
+    return tuple(_quarantined(row) for row in connection.execute(_SQL["quarantine"], (limit,)))
+
+
+def quarantined(connection: Connection, kept: QuarantineId) -> QuarantineView | None:
+    row = connection.execute(_SQL["quarantine_show"], (kept,)).fetchone()
+    return None if row is None else _quarantined(row)
+
+
+def _quarantined(row: tuple[Any, ...]) -> QuarantineView:
+    kept, endpoint, at, reason, size, *content = row
+    headers, body = content or ("[]", None)
+    return QuarantineView(
+        id=QuarantineId(kept),
+        endpoint=endpoint,
+        at=moment(at),
+        reason=reason,
+        body_bytes=size,
+        body=body,
+        headers=tuple((name, value) for name, value in json.loads(headers)),
+    )
+
+
+def audit(connection: Connection, tenant: TenantId | None, limit: int) -> tuple[AuditRow, ...]:
+    rows = connection.execute(_SQL["audit"], {"tenant": tenant, "limit": limit})
+    return tuple(
+        AuditRow(
+            at=moment(at),
+            actor=actor,
+            tenant=None if owner is None else TenantId(owner),
+            verb=verb,
+            about=about,
+            detail=detail,
+        )
+        for at, actor, owner, verb, about, detail in rows
+    )
