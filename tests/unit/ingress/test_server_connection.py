@@ -222,6 +222,65 @@ async def test_a_gone_peer_counts_at_the_house_until_its_exchange_has_ended() ->
         assert scene.wire.written == b""
 
 
+class Stream:
+    """An application that streams until it is told that nobody reads."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+        self.pieces = 0
+        self.told: OSError | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        try:
+            while True:
+                self.has_begun.set()
+                await send({"type": "http.response.body", "body": b"x", "more_body": True})
+                self.pieces += 1
+        except OSError as error:
+            self.told = error
+            raise
+
+
+async def test_a_stream_that_waits_for_its_reader_goes_on_when_it_reads() -> None:
+    stream = Stream()
+    async with asyncio.TaskGroup() as group:
+        scene = Scene(group, app=stream)
+        scene.connection.pause_writing()
+        scene.receive(HEAD + b"abc")
+        await stream.has_begun.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert stream.pieces == 0
+
+        scene.connection.resume_writing()
+        await until(lambda: stream.pieces > 3)
+        scene.connection.connection_lost(None)
+
+
+async def test_a_stream_that_waits_for_its_reader_ends_when_it_is_gone() -> None:
+    stream = Stream()
+    async with asyncio.TaskGroup() as group:
+        scene = Scene(group, app=stream)
+        scene.connection.pause_writing()
+        scene.receive(HEAD + b"abc")
+        await stream.has_begun.wait()
+
+        scene.connection.connection_lost(ConnectionResetError())
+        await until(lambda: stream.told is not None)
+
+
+async def test_a_stream_ends_as_soon_as_the_transport_knows() -> None:
+    stream = Stream()
+    async with asyncio.TaskGroup() as group:
+        scene = Scene(group, app=stream)
+        scene.receive(HEAD + b"abc")
+        await until(lambda: stream.pieces > 3)
+
+        scene.wire.closed = True
+        await until(lambda: stream.told is not None)
+
+
 async def test_a_stream_whose_reader_keeps_up_starves_nobody() -> None:
     async def streaming(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
