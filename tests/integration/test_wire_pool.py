@@ -122,7 +122,7 @@ def test_a_connection_rests_for_so_long_and_is_then_closed(header: bytes, kept_s
             await visit.say(b"HTTP/1.1 200 OK\r\n" + header + b"content-length: 0\r\n\r\n")
 
     async def scenario(loop: SteeredLoop) -> None:
-        async with peer(script) as there, wire() as client:
+        async with peer(script) as there, wire(limits=WireLimits()) as client:
             answered(await client.call(request(there.url)))
             await loop.move(kept_seconds - 0.125)
             answered(await client.call(request(there.url)))

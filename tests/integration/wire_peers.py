@@ -229,6 +229,8 @@ async def wire(
     resolve: Resolve | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Wire]:
+    # Nothing closes by age or rest where a test waits for it to close by its own doing.
+    limits = limits or WireLimits(idle_ttl=LONG)
     client = Wire(policy, limits, resolve=resolve or resolves_to("127.0.0.1"), tls=tls)
     try:
         yield client
