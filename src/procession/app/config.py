@@ -10,7 +10,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
-from procession.app.settings import BY_NAME, SETTINGS, Network, Role, Setting, Value, duration_text, read_value
+from procession.app.settings import (
+    BY_NAME,
+    FOLDER,
+    SETTINGS,
+    SQLITE_FILE,
+    Network,
+    Role,
+    Setting,
+    Value,
+    duration_text,
+    read_value,
+)
 from procession.core.errors import Misconfigured
 from procession.ingress.http_limits import HttpLimits
 
@@ -41,6 +52,10 @@ class Config:
     def __iter__(self) -> Iterator[tuple[Setting, Found]]:
         return ((setting, self._found[setting.name]) for setting in SETTINGS)
 
+    def in_memory(self) -> "Config":
+        """The same, on a store that keeps nothing."""
+        return Config({**self._found, "store": Found(value="memory:", origin="for this command")})
+
     def _get(self, name: str, kind: type[V]) -> V:
         value = self._found[name].value
         assert isinstance(value, kind)
@@ -51,18 +66,25 @@ class Config:
         return self._get("store", str)
 
     @property
-    def sqlite_path(self) -> Path | None:
-        """None, if the store is another."""
-        kind, _, path = self.store.partition(":")
-        return Path(path) if kind == "sqlite" else None
+    def shown_store(self) -> str:
+        return shown(BY_NAME["store"], self._found["store"])
 
     @property
-    def data_folder(self) -> Path:
+    def sqlite_folder(self) -> Path | None:
+        """The folder of the SQLite file; None, if the store is another."""
+        kind, _, place = self.store.partition(":")
+        if kind != "sqlite":
+            return None
+        path = Path(place)
+        return path.parent if path.name == SQLITE_FILE else path
+
+    @property
+    def folder(self) -> Path:
         """Of the master key and the control socket."""
         chosen = self._get("data", str)
         if chosen:
             return Path(chosen)
-        return self.sqlite_path.parent if self.sqlite_path is not None else Path("procession-data")
+        return self.sqlite_folder if self.sqlite_folder is not None else Path(FOLDER)
 
     @property
     def app(self) -> str:

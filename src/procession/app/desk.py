@@ -48,8 +48,8 @@ class DeskMeans:
     bell: Bell
     clock: Clock
     telemetry: Telemetry
-    facts: Callable[[], Mapping[str, str]]
-    """What the engine or store says of itself: for `doctor`."""
+    examine: Callable[[], Awaitable[tuple[Finding, ...]]]
+    """What the store finds when it looks at itself."""
     reopened: Callable[[], Awaitable[None]] = _nobody
     """Called when the directory has changed."""
 
@@ -119,7 +119,7 @@ class Desk:
 
     @verb
     async def findings(self) -> tuple[Finding, ...]:
-        return await findings(self._console, self._means.directory, self._means.facts())
+        return (*await self._means.examine(), *await findings(self._console, self._means.directory))
 
     # --- the operator's hand ---
 

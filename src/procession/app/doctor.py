@@ -24,17 +24,17 @@ async def examine(config: Config) -> tuple[Finding, ...]:
         found.extend(await _inside(config))
     except ProcessionError as error:
         found.append(Finding(about="store", grade=Grade.BAD, text=str(error)))
-    if config.sqlite_path is not None:
+    if config.sqlite_folder is not None:
         found.append(Finding(about="restore", grade=Grade.GOOD, text=_RESTORED))
     return tuple(found)
 
 
 async def _inside(config: Config) -> tuple[Finding, ...]:
-    from procession.app.access import open_desk
+    from procession.app.access import is_absent, open_desk
 
-    path = config.sqlite_path
-    if path is not None and not path.exists() and not engine_runs(config.data_folder):
-        return (Finding(about="store", grade=Grade.LOOK, text=f"{path} is not there yet: `procession serve` makes it"),)
+    if is_absent(config):
+        text = f"there is none in {config.sqlite_folder} yet: `procession serve` makes it"
+        return (Finding(about="store", grade=Grade.LOOK, text=text),)
     async with open_desk(config) as desk:
         return await desk.findings()
 
@@ -42,16 +42,16 @@ async def _inside(config: Config) -> tuple[Finding, ...]:
 def _outside(config: Config) -> Iterator[Finding]:
     changed = sum(1 for _, value in config if value.origin != "default")
     yield Finding(about="settings", grade=Grade.GOOD, text=f"read; {changed} differ from their defaults")
-    runs = engine_runs(config.data_folder)
+    runs = engine_runs(config.folder)
     yield Finding(
-        about="engine", grade=Grade.GOOD, text=f"runs on {config.data_folder}" if runs else "none runs on this folder"
+        about="engine", grade=Grade.GOOD, text=f"runs on {config.folder}" if runs else "none runs on this folder"
     )
     yield from _folder(config)
     yield _master_key(config)
 
 
 def _folder(config: Config) -> Iterator[Finding]:
-    folder = config.data_folder
+    folder = config.folder
     if not folder.is_dir():
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
@@ -67,7 +67,7 @@ def _folder(config: Config) -> Iterator[Finding]:
 def _master_key(config: Config) -> Finding:
     if os.environ.get("PROCESSION_MASTER_KEY"):
         return Finding(about="master key", grade=Grade.GOOD, text="from the environment")
-    path = config.data_folder / "master.key"
+    path = config.folder / "master.key"
     if not path.exists():
         return Finding(about="master key", grade=Grade.GOOD, text="none yet: made with the first secret")
     if stat.S_IMODE(path.stat().st_mode) & 0o077:

@@ -102,8 +102,8 @@ def serve(config: Config, announce: Callable[[str, int | None], None], folder: P
 
 
 async def _serve(config: Config, app: App | None, announce: Callable[[str, int | None], None]) -> int:
-    config.data_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    world = await open_world(config, create=True)
+    config.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    world = await open_world(config, on_broken=_fail_stop)
     try:
         await _declare(world, app)
         engine = Engine(services_of(world, app, _fail_stop, lambda port: announce(config.host, port)))

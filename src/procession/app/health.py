@@ -1,6 +1,5 @@
 """What an operator should look at: the findings of `procession doctor` that the store and the engine can tell."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -23,11 +22,10 @@ class Finding:
     text: str
 
 
-async def findings(console: Console, directory: Directory, facts: Mapping[str, str]) -> tuple[Finding, ...]:
+async def findings(console: Console, directory: Directory) -> tuple[Finding, ...]:
     counts, snapshot = await console.counts(), await directory.snapshot()
     parked = await console.lanes(phase=Phase.PARKED, limit=5)
-    found = [Finding(about=about, grade=Grade.GOOD, text=text) for about, text in facts.items()]
-    found.append(
+    found = [
         Finding(
             about="directory",
             grade=Grade.GOOD if snapshot.endpoints else Grade.LOOK,
@@ -35,7 +33,8 @@ async def findings(console: Console, directory: Directory, facts: Mapping[str, s
             f"{len(snapshot.channels)} channels"
             + ("" if snapshot.endpoints else "; nothing can come in before `procession apply -f FILE`"),
         )
-    )
+    ]
+    found.append(Finding(about="leases", grade=Grade.GOOD, text=f"{counts.held} held"))
     names = ", ".join(f"{view.tenant}: {view.lane_key}" for view in parked)
     found.append(_wanting("parked lanes", counts.lanes_parked, f"`procession lane show KEY`, then resume: {names}"))
     found.append(_wanting("sends in doubt", counts.effects_in_doubt, "`procession doubt list`"))

@@ -49,6 +49,8 @@ class Setting:
 
 # --- reading ---
 
+FOLDER: Final = "procession-data"
+SQLITE_FILE: Final = "procession.db"
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _CHARS_MAX: Final = 20
@@ -66,7 +68,10 @@ def _text(value: object) -> str:
 def _store(value: object) -> str:
     text = _text(value)
     if not text.startswith(_STORES) or text == "sqlite:":
-        raise ValueError("it must be sqlite:PATH, memory:, postgresql://… or redis://…")
+        raise ValueError("it must be sqlite:FOLDER, memory:, postgresql://… or redis://…")
+    name = text.rpartition("/")[2]
+    if text.startswith("sqlite:") and name.endswith((".db", ".sqlite", ".sqlite3")) and name != SQLITE_FILE:
+        raise ValueError(f"it must name a folder: the file in it is always {SQLITE_FILE}")
     return text
 
 
@@ -175,7 +180,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting(
         name="store",
         read=_store,
-        default="sqlite:procession-data/procession.db",
+        default=f"sqlite:{FOLDER}",
         reason="where events, lanes and effects are kept; `memory:` keeps nothing and is for trying things out",
         flag="--store",
     ),
@@ -183,7 +188,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="data",
         read=_text,
         default="",
-        reason="folder of the master key and the control socket; empty: the SQLite file's own, else procession-data",
+        reason="folder of the master key and the control socket; empty: that of the SQLite file, else procession-data",
         flag="--data",
     ),
     Setting(

@@ -4,19 +4,22 @@ What is heavy is imported where it is needed: an engine without secrets never lo
 to a running engine loads no store.
 """
 
+import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from procession.app.config import Config
 from procession.app.control import ControlService
 from procession.app.desk import Desk, DeskMeans
+from procession.app.health import Finding, Grade
 from procession.app.replies import ChannelReplies, http_reply
 from procession.app.seen import SeenDirectory
-from procession.app.settings import Role
+from procession.app.settings import Role, duration_text
 from procession.app.system import SystemChance, SystemClock
 from procession.core.errors import Misconfigured
 from procession.core.ids import TenantId, WorkerId
@@ -48,6 +51,8 @@ if TYPE_CHECKING:
     from procession.vault import MasterKey
 
 MEMORY: Final = "memory:"
+CLOCK_AHEAD_MAX: Final = timedelta(seconds=5)
+"""Less is the ordinary work of time synchronisation."""
 MASTER_KEY: Final = "master.key"
 MASTER_KEY_BYTES: Final = 32
 
@@ -60,7 +65,7 @@ class OpenStore:
     console: Console
     directory: SeenDirectory
     rows: SealedRows
-    facts: Callable[[], Mapping[str, str]]
+    examine: Callable[[], Awaitable[tuple[Finding, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +83,11 @@ class World:
     outbound: Mapping[str, Outbound]
 
 
-async def open_world(config: Config, *, create: bool) -> World:
-    """Open the store. `create`: make what is not there yet."""
+async def open_world(config: Config, *, on_broken: FailStop | None = None) -> World:
+    """Open the store, or make it. `on_broken` ends the process when the store can be trusted no more."""
     clock, chance = SystemClock(), SystemChance()
     level = {"note": Level.NOTE, "warn": Level.WARN, "silent": Level.SILENT}[config.log]
-    opened = await _open_store(config, clock, create=create)
+    opened = _open_store(config, clock, chance, on_broken)
     connectors = _connectors(clock)
     return World(
         config=config,
@@ -106,7 +111,7 @@ def desk_of(world: World, reopened: Callable[[], Awaitable[None]] | None = None)
         bell=world.bell,
         clock=world.clock,
         telemetry=world.telemetry,
-        facts=world.open.facts,
+        examine=world.open.examine,
     )
     return Desk(means=means if reopened is None else replace(means, reopened=reopened))
 
@@ -114,18 +119,15 @@ def desk_of(world: World, reopened: Callable[[], Awaitable[None]] | None = None)
 # --- stores ---
 
 
-async def _open_store(config: Config, clock: Clock, *, create: bool) -> OpenStore:
+def _open_store(config: Config, clock: Clock, chance: Chance, on_broken: FailStop | None) -> OpenStore:
+    if config.sqlite_folder is not None:
+        return _open_sqlite(config.sqlite_folder, clock, chance, on_broken)
+    if config.store == MEMORY:
+        return _open_memory(clock)
     kind = config.store.partition(":")[0]
-    match kind:
-        case "memory":
-            return _open_memory(clock)
-        case "sqlite":
-            assert config.sqlite_path is not None
-            return await _open_sqlite(config.sqlite_path, clock, create=create)
-        case _:
-            raise Misconfigured(
-                f"store: {kind} is not supported by this version yet: it has sqlite:PATH (the default) and memory:"
-            )
+    raise Misconfigured(
+        f"store: {kind} is not supported by this version: it has sqlite:FOLDER (the default) and memory:"
+    )
 
 
 def _open_memory(clock: Clock) -> OpenStore:
@@ -133,17 +135,95 @@ def _open_memory(clock: Clock) -> OpenStore:
     from procession.storage.memory.store import MemoryStore
 
     store = MemoryStore(clock=clock)
+
+    async def examine() -> tuple[Finding, ...]:
+        text = f"memory, era {store.era}: nothing of it survives this process"
+        return (Finding(about="store", grade=Grade.LOOK, text=text),)
+
     return OpenStore(
         store=store,
         console=store.console,
         directory=SeenDirectory(store.directory),
         rows=MemorySecrets(store.tables, store.now),
-        facts=lambda: {"store": f"memory, era {store.era}: nothing of it survives this process"},
+        examine=examine,
     )
 
 
-async def _open_sqlite(path: Path, clock: Clock, *, create: bool) -> OpenStore:
-    raise Misconfigured(f"store: sqlite is not built in yet ({path}, {clock}, {create})")
+def _open_sqlite(folder: Path, clock: Clock, chance: Chance, on_broken: FailStop | None) -> OpenStore:
+    from procession.storage.sqlite.store import SqliteStore
+
+    def broken(error: BaseException) -> None:
+        if on_broken is not None:
+            on_broken(str(error))
+
+    store = SqliteStore.open(folder, clock=clock, chance=chance, on_broken=broken)
+
+    async def examine() -> tuple[Finding, ...]:
+        return await asyncio.to_thread(_examine_sqlite, folder, store.era, clock)
+
+    return OpenStore(
+        store=store,
+        console=store.console,
+        directory=SeenDirectory(store.directory),
+        rows=store.secrets,
+        examine=examine,
+    )
+
+
+def _examine_sqlite(folder: Path, era: int, clock: Clock) -> tuple[Finding, ...]:
+    """On a connection of its own: a check of a large file takes a while, and nothing of the engine waits for it."""
+    from procession.storage.sqlite.opening import clock_mark, newest_version, open_reader
+
+    connection = open_reader(folder)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        faults = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
+        ahead = clock_mark(connection) - clock.now()
+    finally:
+        connection.close()
+    whole = faults == ["ok"]
+    return (
+        Finding(about="store", grade=Grade.GOOD, text=f"sqlite in {folder}, era {era}"),
+        Finding(about="schema", grade=Grade.GOOD, text=f"{version}; this version knows up to {newest_version()}"),
+        Finding(
+            about="integrity",
+            grade=Grade.GOOD if whole else Grade.BAD,
+            text="quick_check finds nothing" if whole else f"quick_check: {'; '.join(faults)}: restore a backup",
+        ),
+        _clock_finding(ahead),
+    )
+
+
+def _clock_finding(ahead: timedelta) -> Finding:
+    if ahead > CLOCK_AHEAD_MAX:
+        text = (
+            f"the store's clock is {duration_text(ahead)} ahead: was the machine's set back? Waits are as much longer"
+        )
+        return Finding(about="clock", grade=Grade.LOOK, text=text)
+    return Finding(about="clock", grade=Grade.GOOD, text="the store's clock is not ahead of the machine's")
+
+
+async def migrated(config: Config) -> tuple[int, int]:
+    """Bring the schema forward; answers the versions before and after. Opening a store does it."""
+    folder = config.sqlite_folder
+    if folder is None:
+        raise Misconfigured(f"store: {config.store} has no schema to bring forward")
+    before = _version(folder)
+    await (await open_world(config)).open.store.close()
+    return before, _version(folder)
+
+
+def _version(folder: Path) -> int:
+    from procession.storage.sqlite.opening import DATABASE, open_reader
+
+    if not (folder / DATABASE).exists():
+        return 0
+    connection = open_reader(folder)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    finally:
+        connection.close()
+    return int(version)
 
 
 # --- secrets ---
@@ -186,7 +266,7 @@ def _master_key(config: Config, chance: Chance) -> "MasterKey":
     if config.store == MEMORY and "PROCESSION_MASTER_KEY" not in os.environ:
         # Nothing that it seals outlives this process, so neither does it.
         return MasterKey(key=chance.token(MASTER_KEY_BYTES), origin="drawn for this process")
-    return master_key_from(os.environ, config.data_folder / MASTER_KEY, chance, create=True)
+    return master_key_from(os.environ, config.folder / MASTER_KEY, chance, create=True)
 
 
 # --- connectors ---
@@ -232,7 +312,7 @@ def services_of(world: World, app: App | None, fail_stop: FailStop, on_listening
         await doors.refresh(again=True)
 
     return Services(
-        control=ControlService(desk_of(world, reopened), config.data_folder, world.telemetry),
+        control=ControlService(desk_of(world, reopened), config.folder, world.telemetry),
         upkeep=_upkeep(world, fail_stop) if Role.UPKEEP in roles else None,
         outbox=_outbox(world, worker, wire, fail_stop) if wire is not None else None,
         lanes=_lanes(world, worker, app, fail_stop) if Role.LANES in roles and app is not None else None,
@@ -312,11 +392,3 @@ def _ingress(world: World, doors: Doors, fail_stop: FailStop, on_listening: Call
         fail_stop=fail_stop,
         on_listening=on_listening,
     )
-
-
-# --- stores as a whole ---
-
-
-async def migrated(config: Config) -> tuple[int, int]:
-    """Bring the schema forward; answers the versions before and after."""
-    raise Misconfigured("this store has no schema")

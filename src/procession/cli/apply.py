@@ -28,7 +28,9 @@ def apply(path: str, dry_run: bool) -> None:
     into FILE: { env = "NAME" }, { file = "path" } or { stdin = true } say where each is, and it is sealed at once.
     """
     plan = _plan(path)
-    changes = session.at_desk(lambda desk: desk.apply(plan, dry_run=dry_run, actor=session.actor()))
+    changes = session.at_desk(
+        lambda desk: desk.apply(plan, dry_run=dry_run, actor=session.actor()), makes=True, imagines=dry_run
+    )
     show.answer({"changes": changes, "dry_run": dry_run}, lambda: _tell(changes, dry_run=dry_run))
 
 

@@ -12,7 +12,7 @@ def aside() -> None:
 
 
 @aside.command("list")
-@session.common
+@session.reads
 @session.of_tenant
 @session.up_to
 def aside_list(tenant: str | None, limit: int) -> None:

@@ -7,7 +7,7 @@ from procession.core.ids import TenantId
 
 
 @click.command()
-@session.common
+@session.reads
 @session.of_tenant
 @session.up_to
 def audit(tenant: str | None, limit: int) -> None:

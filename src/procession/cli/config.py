@@ -6,7 +6,7 @@ from procession.cli import session, show
 
 
 @click.command()
-@session.common
+@session.reads
 def config() -> None:
     """Every setting with its value and its origin; passwords are masked.
 

@@ -7,7 +7,7 @@ from procession.cli.blame import FAILED
 
 
 @click.command()
-@session.common
+@session.reads
 def doctor() -> None:
     """Check settings, store, folder, and what waits for somebody. Exits with 1 if anything is bad.
 

@@ -12,7 +12,7 @@ def doubt() -> None:
 
 
 @doubt.command("list")
-@session.common
+@session.reads
 @session.of_tenant
 @session.up_to
 def doubt_list(tenant: str | None, limit: int) -> None:

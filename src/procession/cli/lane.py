@@ -13,7 +13,7 @@ from procession.ports.console import LaneView
 
 
 @click.command()
-@session.common
+@session.reads
 @session.of_tenant
 @session.up_to
 @click.option("--phase", type=click.Choice([str(phase) for phase in Phase]), help="Lanes in this phase only.")
@@ -55,7 +55,7 @@ def lane() -> None:
 
 
 @lane.command("show")
-@session.common
+@session.reads
 @session.of_tenant
 @click.argument("name", metavar="LANE")
 def lane_show(name: str, tenant: str | None) -> None:

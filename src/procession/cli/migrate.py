@@ -6,7 +6,7 @@ from procession.cli import session, show
 
 
 @click.command()
-@session.common
+@session.reads
 def migrate() -> None:
     """Bring the store's schema forward to this version; offline. It never goes back."""
     from procession.app.wiring import migrated

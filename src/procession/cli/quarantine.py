@@ -12,7 +12,7 @@ def quarantine() -> None:
 
 
 @quarantine.command("list")
-@session.common
+@session.reads
 @session.up_to
 def quarantine_list(limit: int) -> None:
     """What is kept there, the newest first."""

@@ -47,7 +47,7 @@ def _read(variable: str | None) -> bytes:
 
 
 @secret.command("list")
-@session.common
+@session.reads
 @session.of_tenant
 def secret_list(tenant: str | None) -> None:
     """Names and fingerprints: two that differ are two different secrets."""

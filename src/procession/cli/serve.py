@@ -5,11 +5,10 @@ from pathlib import Path
 import click
 
 from procession.cli import session, show
-from procession.cli.version import __version__
 
 
 @click.command()
-@session.common
+@session.reads
 @session.flag("--host", "host", "The address to listen on.")
 @session.flag("--port", "port", "The port to listen on; 0 takes a free one.")
 @session.flag("--only", "only", "Some roles only, with commas: ingress, lanes, outbox, upkeep.")
@@ -37,4 +36,4 @@ def serve(application: str | None) -> None:
 def _announce(host: str, port: int | None) -> None:
     address = None if port is None else f"http://{f'[{host}]' if ':' in host else host}:{port}"
     where = "" if address is None else f", listening on {address}"
-    show.answer({"listening": address, "port": port}, lambda: show.say(f"procession {__version__} runs{where}"))
+    show.answer({"listening": address, "port": port}, lambda: show.say(f"procession runs{where}"))

@@ -10,6 +10,7 @@ import click
 from procession.cli import show
 
 if TYPE_CHECKING:
+    from procession.app.access import Absent
     from procession.app.config import Config
     from procession.app.desk import Desk
 
@@ -42,7 +43,7 @@ def _keep_actor(context: click.Context, parameter: click.Parameter, value: str |
     context.meta[_ACTOR] = value
 
 
-def common(function: F) -> F:
+def reads(function: F) -> F:
     """Of every command."""
     for option in (
         click.option(
@@ -69,7 +70,7 @@ def common(function: F) -> F:
 
 def acts(function: F) -> F:
     """Of every command that changes something: who did it stands in the audit."""
-    return common(
+    return reads(
         click.option(
             "--actor",
             callback=_keep_actor,
@@ -111,17 +112,24 @@ def settings() -> "Config":
     return load(flags())
 
 
-def at_desk(ask: "Callable[[Desk], Awaitable[R]]") -> R:
-    """Ask at the running engine, or at the store itself if none runs."""
-    return run(_at_desk(settings(), ask))
+def at_desk(ask: "Callable[[Desk], Awaitable[R]]", *, makes: bool = False, imagines: bool = False) -> R:
+    """Ask at the running engine, or at the store itself if none runs.
+
+    Where there is no store yet, a command that `makes` makes it, one that `imagines` acts as if it were there and
+    empty, and any other is refused.
+    """
+    from procession.app.access import Absent
+
+    absent = Absent.IMAGINE if imagines else Absent.MAKE if makes else Absent.REFUSE
+    return run(_at_desk(settings(), ask, absent))
 
 
 def run(work: Coroutine[object, object, R]) -> R:
     return asyncio.run(work)
 
 
-async def _at_desk(config: "Config", ask: "Callable[[Desk], Awaitable[R]]") -> R:
+async def _at_desk(config: "Config", ask: "Callable[[Desk], Awaitable[R]]", absent: "Absent") -> R:
     from procession.app.access import open_desk
 
-    async with open_desk(config) as desk:
+    async with open_desk(config, absent) as desk:
         return await ask(desk)

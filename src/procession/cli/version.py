@@ -1,26 +1,24 @@
 """`procession version`."""
 
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
-from typing import Final
-
 import click
 
 from procession.cli import session, show
 
 
-def _version() -> str:
+@click.command()
+@session.reads
+def version() -> None:
+    """Which version this is."""
+    own = version_text()
+    show.answer({"version": own}, lambda: show.say(own))
+
+
+def version_text() -> str:
+    # The reader of metadata brings half of `email` along, which no other command needs.
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
     try:
         return installed("procession")
     except PackageNotFoundError:
         return "unknown (not installed)"
-
-
-__version__: Final = _version()
-
-
-@click.command()
-@session.common
-def version() -> None:
-    """Which version this is."""
-    show.answer({"version": __version__}, lambda: show.say(__version__))

@@ -9,7 +9,7 @@ from procession.ports.console import EffectView, EventView
 
 
 @click.command()
-@session.common
+@session.reads
 @session.of_tenant
 @click.argument("what", metavar="ID")
 def why(what: str, tenant: str | None) -> None:
