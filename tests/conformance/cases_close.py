@@ -19,7 +19,7 @@ async def test_a_store_may_be_closed_twice(harness: Harness) -> None:
     await harness.store.close()
 
 
-@line("G3", needs=(Guarantee.DURABLE,))
+@line("G3", needs=(Guarantee.DURABLE, Guarantee.CLOSES))
 async def test_a_closed_store_says_that_nothing_happened(harness: Harness) -> None:
     store = harness.store
     await store.close()

@@ -23,6 +23,8 @@ class Guarantee(StrEnum):
 
     DURABLE = "durable"
     """What was done is there after the process is gone."""
+    CLOSES = "closes"
+    """Once closed, it says so to whoever still calls it."""
     SCALES = "scales"
     """Work does not grow with what is not claimed or not due; the reference looks at everything."""
     SQL = "sql"
