@@ -16,6 +16,7 @@ from typing import Final
 from procession.core.errors import Misconfigured, SchemaNewer
 from procession.ports.chance import Chance
 from procession.ports.clock import Clock
+from procession.storage.sqlite.connection import WriterConnection
 from procession.storage.sqlite.instants import instant, moment
 from procession.storage.sqlite.ledger.effect import Sent
 from procession.storage.sqlite.ledger.lane import Lane
@@ -44,12 +45,12 @@ _SETTINGS: Final = (
 )
 
 
-def open_writer(folder: Path, clock: Clock, chance: Chance) -> sqlite3.Connection:
+def open_writer(folder: Path, clock: Clock, chance: Chance) -> WriterConnection:
     """The one connection that writes; the caller holds the folder's lock."""
     _check_library()
     path = folder / DATABASE
     is_new = not path.exists()
-    connection = sqlite3.connect(
+    connection = WriterConnection(
         path, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS_KEPT
     )
     try:

@@ -16,6 +16,7 @@ from procession.core.errors import SqlFailed
 from procession.core.limits import SQL_TIME_MAX
 from procession.core.turn import SqlWork
 from procession.ports.clock import Clock
+from procession.storage.sqlite.connection import WriterConnection
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.statements import own
 
@@ -65,10 +66,9 @@ _PRAGMAS: Final = frozenset({"table_info", "table_xinfo", "table_list", "index_l
 class SqlRunner:
     """Runs the handlers' statements on the writer's connection, guarded."""
 
-    def __init__(self, connection: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, connection: WriterConnection, clock: Clock) -> None:
         self._connection = connection
         self._clock = clock
-        self._guarding = False
         connection.set_authorizer(self._authorize)
 
     def run(self, book: Book, works: Sequence[SqlWork]) -> None:
@@ -89,12 +89,12 @@ class SqlRunner:
         limit = SQL_TIME_MAX.total_seconds()
         factories = connection.row_factory, connection.text_factory
         connection.set_progress_handler(lambda: int(self._clock.monotonic() - began > limit), _LOOK_EVERY)
-        self._guarding = True
+        connection.lent = True
         try:
             for work in works:
                 work(connection)
         finally:
-            self._guarding = False
+            connection.lent = False
             connection.set_progress_handler(None, 0)
             connection.row_factory, connection.text_factory = factories
         if self._clock.monotonic() - began > limit:
@@ -103,18 +103,17 @@ class SqlRunner:
             raise sqlite3.OperationalError("it rolled back the transaction that it ran in")
 
     def _take_back(self, error: Exception) -> None:
-        if not self._connection.in_transaction:
-            return
-        self._connection.execute(_BACK)
-        self._connection.execute(_DONE)
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(error, sqlite3.Error) and code is not None and code & 0xFF in _STORES_OWN:
             raise error
+        if self._connection.in_transaction:
+            self._connection.execute(_BACK)
+            self._connection.execute(_DONE)
 
     def _authorize(
         self, action: int, first: str | None, second: str | None, _database: str | None, _trigger: str | None
     ) -> int:
-        if not self._guarding:
+        if not self._connection.lent:
             return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_OK if _is_allowed(action, first or "", second or "") else sqlite3.SQLITE_DENY
 

@@ -121,7 +121,8 @@ class Book:
         return found
 
     def lane_numbered(self, no: int) -> Lane:
-        return self.adopt(self.execute(_SQL["load_lane_numbered"], (no,)).fetchone())
+        # One that was made by this operation may have no row yet.
+        return self._changed_lanes.get(no) or self.adopt(self.execute(_SQL["load_lane_numbered"], (no,)).fetchone())
 
     def adopt(self, row: tuple[Any, ...]) -> Lane:
         """The lane of a row that was read by another statement."""

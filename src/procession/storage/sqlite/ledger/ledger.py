@@ -101,7 +101,8 @@ class Ledger:
             self._run(works)
         except StoreError as error:
             _tell(works, error)
-        except sqlite3.Error as error:
+        except Exception as error:
+            # SQLite's, or one of ours in the handling of one: either way nobody can say any more what the file holds.
             self._break(error)
             _tell(works, OutcomeUnknown(f"the store failed: {_words(error)}"))
 
