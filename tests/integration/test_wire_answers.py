@@ -102,6 +102,22 @@ async def test_an_answer_that_ends_its_connection_is_whole_and_the_connection_is
         assert there.visits == 2
 
 
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nconnection: close", b"HTTP/1.0 200 OK\r\nserver: old"])
+@on_each_loop
+async def test_a_connection_that_was_to_end_is_not_used_again_even_if_it_lives_on(head: bytes) -> None:
+    async with peer(saying(head + b"\r\ncontent-length: 2\r\n\r\nok", OK)) as there, wire() as client:
+        for _ in range(2):
+            answered(await client.call(request(there.url)))
+
+        assert there.visits == 2
+
+
+@on_each_loop
+async def test_the_headers_of_interim_answers_are_not_those_of_the_answer() -> None:
+    async with peer(saying(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + OK)) as there, wire() as client:
+        assert answered(await client.call(request(there.url))).headers == (("content-length", "2"),)
+
+
 @on_each_loop
 async def test_an_answer_drips_in_byte_by_byte() -> None:
     raw = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX-Name: some value\r\ncontent-length: 2\r\n\r\nok"

@@ -197,6 +197,22 @@ async def test_a_body_that_is_announced_too_large_is_not_read(length: int) -> No
         await there.until(lambda: there.ended == 1)
 
 
+CHUNKS = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n"
+JUST_TOO_LARGE = {
+    "chunks": CHUNKS % (SMALL.body_bytes_max + 1, b"x" * (SMALL.body_bytes_max + 1)),
+    "until the end": b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (SMALL.body_bytes_max + 1),
+    "headers": b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n" + b"a: b\r\n" * SMALL.headers_max + b"\r\n",
+    "one header": b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\na: " + b"b" * SMALL.head_bytes_max + b"\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("kind", JUST_TOO_LARGE)
+@on_each_loop
+async def test_an_answer_right_above_a_bound_is_unclear_though_it_ends(kind: str) -> None:
+    async with peer(closing_with(JUST_TOO_LARGE[kind])) as there, wire(limits=SMALL) as client:
+        assert unclear(await client.call(request(there.url))).reason is Doubt.OVERSIZED
+
+
 @on_each_loop
 async def test_an_answer_right_at_the_bounds_is_whole() -> None:
     body = b"x" * SMALL.body_bytes_max
@@ -274,6 +290,7 @@ async def test_closing_the_wire_ends_calls_on_either_side_of_the_first_byte() ->
         assert not_sent(await client.call(request(there.url))).reason is Unsent.CLOSED
         await client.close()
         await there.until(lambda: there.ended == 1)
+        assert there.visits == 1
 
 
 @on_each_loop

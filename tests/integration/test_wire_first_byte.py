@@ -108,7 +108,7 @@ async def test_a_write_that_fails_whole_on_a_rested_connection_goes_on_to_a_fres
 @on_each_loop
 async def test_a_write_that_fails_whole_on_a_fresh_connection_is_not_sent() -> None:
     with puppet() as there:
-        async with wire() as client:
+        async with wire(limits=WireLimits(connections_max=1)) as client:
 
             def reset_first() -> bool:
                 reset(there.accept())
@@ -117,6 +117,7 @@ async def test_a_write_that_fails_whole_on_a_fresh_connection_is_not_sent() -> N
             answer = not_sent(await client.call(request(there.url, may_begin=reset_first)))
 
             assert answer.reason is Unsent.UNREACHABLE
+            await answered_afresh(client, there)
 
 
 @on_each_loop

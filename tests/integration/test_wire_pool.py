@@ -136,6 +136,39 @@ def test_a_connection_rests_for_so_long_and_is_then_closed(header: bytes, kept_s
     steered(scenario)
 
 
+def test_a_connection_that_has_rested_too_long_is_not_used_though_nothing_has_closed_it_yet() -> None:
+    async def script(visit: Visit) -> None:
+        while True:
+            await visit.request()
+            await visit.peer.until(lambda: visit.number <= len(released))
+            keep = b"keep-alive: timeout=2\r\n" if visit.number == 2 else b""
+            await visit.say(b"HTTP/1.1 200 OK\r\n" + keep + b"content-length: 0\r\n\r\n")
+            used.append(visit.number)
+
+    released: list[int] = []
+    used: list[int] = []
+
+    async def scenario(loop: SteeredLoop) -> None:
+        async with peer(script) as there, wire(limits=WireLimits()) as client:
+            async with asyncio.TaskGroup() as group:
+                calls = [group.create_task(client.call(request(there.url))) for _ in range(2)]
+                await there.until(lambda: len(there.requests) == 2)
+                for call in calls:
+                    released.append(len(released) + 1)
+                    await there.tell()
+                    answered(await call)
+            # The sweep is set to when the first one will have rested for long enough. The second one, asked for sooner
+            # than the first since it rests on top, is to be kept for a second only.
+            await loop.move(1.5)
+            assert there.ended == 0
+
+            answered(await client.call(request(there.url)))
+
+            assert used == [1, 2, 1]
+
+    steered(scenario)
+
+
 def test_a_connection_in_steady_use_is_replaced_in_the_end() -> None:
     async def scenario(loop: SteeredLoop) -> None:
         limits = WireLimits(age_max=timedelta(seconds=8))

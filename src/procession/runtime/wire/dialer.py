@@ -118,10 +118,9 @@ class Dialer:
                 server_hostname=origin.host if origin.encrypted else None,
             )
         except OSError as error:  # ssl.SSLError is one
-            connection.abort()
             return NotSent(reason=Unsent.TLS_FAILED, detail=_name_of(error))
         except BaseException:
-            connection.abort()
+            connection.abort()  # the loop closes it too, but with a farewell that it waits for
             raise
         return connection
 

@@ -54,7 +54,7 @@ class Pool:
         while places.resting:
             connection = places.resting.pop()
             del self._resting[connection]
-            if connection.reusable and now < connection.idle_until:
+            if now < connection.idle_until:
                 return connection
             connection.abort()
             self._free(origin, places)

@@ -123,7 +123,7 @@ class Reading:
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if 100 <= status < 200 and status != 101:
+        if 100 <= status < 200:
             self._headers.clear()
             return
         if not 200 <= status < 600 or self._parser.get_http_version() not in ("1.1", "1.0"):
@@ -151,7 +151,7 @@ class Reading:
 
     def _read_framing(self) -> None:
         self.keep_seconds = None
-        framed = self._status in (204, 304)
+        framed = False
         for name, value in self._headers:
             if name == "content-length":
                 framed = True
