@@ -26,8 +26,8 @@ environment only if it is that like one of ours, since others may share the pref
 _SETTINGS_TAIL = """
 Not a setting, since it must not be shown: `PROCESSION_MASTER_KEY`, 32 random bytes in base64 (`openssl rand -base64
 32`), under which all secrets are sealed. Without it the engine makes `master.key` (mode 0600) in the data folder with
-the first secret: keep a copy elsewhere. Only for the proof on real processes: `PROCESSION_CRASHPOINT`, as `name:k`, kills the
-process when it passes that point for the k-th time.
+the first secret: keep a copy elsewhere. Only for the proof on real processes: `PROCESSION_CRASHPOINT`, as `name:k`,
+kills the process when it passes that point for the k-th time.
 
 ## A channel's own settings
 
