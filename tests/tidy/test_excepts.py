@@ -20,6 +20,9 @@ ALLOWED: Final = {
     "src/procession/ingress/exchange.py": "the edge: an answer, whatever the application does",
     "src/procession/ingress/receive.py": "the connector's parsing: what it fails on is kept, not lost",
     "src/procession/app/application.py": "the user's module, as it is imported",
+    "src/procession/testing/overheard.py": "a handler's own SQL",
+    "src/procession/storage/sqlite/ledger/ledger.py": "an operation of a batch: it must not take the others with it",
+    "src/procession/storage/sqlite/sqlwork.py": "the handler's own SQL",
     "src/procession/testing/simulation/": "a simulated loop, and processes that may end in any way, on purpose",
 }
 

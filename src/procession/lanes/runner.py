@@ -93,7 +93,9 @@ class Runner:
             self._count("turn.unhandled", held)
             return self._bare(flight, unhandled(held.events[0].kind, strict=self._app.strict))
         if not flight.trust.holds():
-            self._drop("turn.trust_lost", held)
+            # Its claim was answered too late. Nothing of it has begun, so it may be given back.
+            self._stopped(flight, Cause.STOP)
+            self._means.bell.ring(Ring.TURNS)
             return None
         failure = await self._run(flight, handler, opened)
         if isinstance(failure, Cause):

@@ -267,7 +267,7 @@ class Stage:
             state=self._state(held.lease.lane),
             sends=tuple(sent(draft) for draft in drafts),
             reminders={
-                draft.name: Reminder(after=draft.after, data=document.decode(draft.payload))
+                draft.name: Reminder(after=draft.after, content=document.decode(draft.payload))
                 for draft in settlement.reminders
             },
             cancelled_reminders=settlement.cancel_reminders,

@@ -31,7 +31,8 @@ class Sent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reminder:
     after: timedelta
-    data: Json
+    content: Json
+    """What was given with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,9 +70,13 @@ def raises(error: Exception) -> Fault:
     return fault
 
 
-def takes(duration: timedelta) -> Fault:
+def takes(duration: timedelta, error: Exception | None = None) -> Fault:
+    """It takes its time, and fails in the end if there is an error."""
+
     async def fault() -> None:
         await sleep(duration.total_seconds())
+        if error is not None:
+            raise error
 
     return fault
 

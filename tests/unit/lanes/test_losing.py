@@ -267,22 +267,48 @@ def test_a_settlement_that_is_never_answered_is_given_up_when_trust_ends() -> No
 
 def test_a_renewal_that_calls_a_settled_lane_lost_does_not_undo_the_settlement() -> None:
     app = App()
+    tries: list[int] = []
 
     @app.on("text")
-    async def slow(turn: Turn) -> None:
-        await sleep(1)
+    async def answer(turn: Turn) -> None:
+        tries.append(turn.tries)
 
     async def world(rig: Rig) -> None:
-        event = await rig.accept()
-        # The settlement has happened, but its answer takes so long that a renewal comes in between.
-        rig.store.after["settle"] = [takes(timedelta(seconds=5))]
-        await rig.live(until=lambda: rig.log.counts.get("turn.done") == 1)
+        events = [await rig.accept() for _ in range(2)]
+        # The settlement has happened and kept the lane for its next turn. Its answer takes so long that a renewal comes
+        # in between, finds the old epoch gone, and is answered first.
+        rig.store.after["settle"] = [takes(timedelta(seconds=5), UNKNOWN)]
+        await rig.live(until=rig.ended(*events))
 
         assert rig.store.calls["renew"] >= 1
         assert "turn.lost" not in rig.log.counts
-        assert rig.row(event).state is EventState.DONE
+        assert rig.log.counts["turn.done"] == 2
 
     simulate(app, world)
+
+    assert tries == [1, 1]
+
+
+def test_a_next_turn_that_comes_too_late_with_its_settlement_is_given_back_untried() -> None:
+    app = App()
+    begun: list[tuple[int, int]] = []
+
+    @app.on("text")
+    async def answer(turn: Turn) -> None:
+        begun.append((turn.event.seq, turn.tries))
+
+    async def world(rig: Rig) -> None:
+        events = [await rig.accept() for _ in range(2)]
+        rig.store.before["settle"] = [takes(timedelta(seconds=5))]
+        rig.store.after["settle"] = [takes(timedelta(seconds=3))]
+        await rig.live(until=rig.ended(*events))
+
+        assert rig.log.counts["turn.given_back"] == 1
+        assert rig.loop.now < 9
+
+    simulate(app, world)
+
+    assert begun == [(1, 1), (2, 1)]
 
 
 def test_sql_that_fails_is_a_failure_of_its_handler() -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from procession import App, Turn
 from procession.core.event import EventState
+from procession.core.lane import Side
 from procession.core.limits import DEATHS_ALONE_MAX, SUSPECTS_TOGETHER_MAX
 from procession.testing.simulation.clock import sleep
-from tests.unit.lanes.rig import ProcessDied, Rig, simulate
+from tests.unit.lanes.rig import TENANT, ProcessDied, Rig, simulate
 
 
 class Crowd:
@@ -104,6 +105,31 @@ def test_nothing_else_is_begun_while_a_turn_runs_alone() -> None:
     simulate(app, world, slots=8)
 
     assert crowd.beside["slow"] == [0, 0, 0]
+
+
+def test_a_turn_that_has_to_run_alone_waits_until_nothing_else_is_in_flight() -> None:
+    crowd = Crowd()
+    app = application(crowd)
+    rigs: list[Rig] = []
+
+    @app.on("long")
+    async def long(turn: Turn) -> None:
+        with crowd.runs(turn):
+            if len(crowd.running) == 3:
+                await rigs[0].accept(lane="suspect")
+                lane = rigs[0].store.tables.lanes[TENANT, rigs[0].lane("suspect"), Side.TURNS]
+                lane.tries = lane.deaths = 2
+            await sleep(5)
+
+    async def world(rig: Rig) -> None:
+        rigs.append(rig)
+        others = [await rig.accept("long", lane=f"long-{number}") for number in range(3)]
+        await rig.live(until=lambda: "suspect" in crowd.beside)
+        await rig.live(until=rig.ended(*others))
+
+    simulate(app, world, slots=8)
+
+    assert crowd.beside["suspect"] == [0]
 
 
 def test_suspects_of_one_death_run_a_few_at_a_time_beside_the_others() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from procession import App, Gate, Receipt, SecretMissing, Turn, TurnMisused
+from procession import App, Gate, LaneLost, Receipt, SecretMissing, Turn, TurnMisused
 from procession.core.effect import DoubtPolicy, RefusedPolicy
 from procession.core.limits import EFFECTS_MAX, STATE_BYTES_MAX, STEP_BYTES_MAX
 from procession.testing import Played, Stage, play
@@ -93,6 +93,20 @@ async def test_a_step_that_raises_is_not_remembered() -> None:
 
     assert failed.reason == "ConnectionError: model away"
     assert again.replies == ["answer"]
+
+
+async def test_no_call_is_begun_when_trust_in_the_lane_has_run_out() -> None:
+    called: list[bool] = []
+
+    async def body(turn: Turn) -> None:
+        stage.clock.move(timedelta(seconds=7))
+        with pytest.raises(LaneLost, match="nothing new is begun"):
+            await turn.step("ask", lambda: called.append(True))
+
+    stage = Stage(_app(body))
+    with pytest.raises(AssertionError, match="not settled"):
+        await stage.play("event")
+    assert not called
 
 
 async def test_an_unawaited_step_is_told() -> None:
