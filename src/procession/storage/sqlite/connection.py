@@ -8,7 +8,9 @@ _LENT: Final = "turn.sql lends this connection for its statements only: the stor
 
 
 class WriterConnection(sqlite3.Connection):
-    """While it is lent, it cannot be ended, closed or unguarded: SQLite's own guard sees statements, and these are none."""
+    """While it is lent, it cannot be ended, closed or unguarded: SQLite's own guard sees statements, and these are
+    none.
+    """
 
     lent = False
 

@@ -19,8 +19,8 @@ class FolderLock:
             holder = _holder(file)
             file.close()
             raise Misconfigured(
-                f"another engine{holder} uses {folder}: a SQLite store belongs to one engine. Stop that one, choose another "
-                f"folder, or use a Postgres store for several engines"
+                f"another engine{holder} uses {folder}: a SQLite store belongs to one engine. Stop that one, choose "
+                f"another folder, or use a Postgres store for several engines"
             ) from None
         file.truncate(0)
         file.write(str(os.getpid()))

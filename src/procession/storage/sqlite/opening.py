@@ -1,7 +1,7 @@
 """Opening a file: what has to hold before anything is trusted to it.
 
-Settings are set and then read back, since SQLite ignores what it cannot do without saying so: a file system without shared
-memory, say, keeps another journal mode, and with it another promise.
+Settings are set and then read back, since SQLite ignores what it cannot do without saying so: a file system without
+shared memory, say, keeps another journal mode, and with it another promise.
 """
 
 import os
@@ -28,17 +28,18 @@ _SQL: Final = statements("store")
 _LIBRARY_MIN: Final = (3, 37, 0)
 """STRICT tables; RETURNING is older."""
 _STATEMENTS_KEPT: Final = 512
-_BUSY_MS: Final = 2_000
-"""How long to wait for a stranger that locks the file (a backup tool, a shell) before saying that the store is away."""
-_CACHE_KIB: Final = 16_384
+
+_MIGRATION: Final = re.compile(r"\d{4}_\w+\.sql")
 
 _SETTINGS: Final = (
-    # Set, read back, what it has to be. Checkpoints are the writer's own, between its transactions.
+    # Set, read back, what it has to be. Checkpoints are the writer's own, between its transactions. Busy, in
+    # milliseconds: how long to wait for a stranger that locks the file (a backup tool, a shell) before saying that the
+    # store is away. The cache: in KiB, and grown only as it is used.
     ("PRAGMA journal_mode = WAL", "PRAGMA journal_mode", "wal"),
     ("PRAGMA synchronous = FULL", "PRAGMA synchronous", 2),
     ("PRAGMA wal_autocheckpoint = 0", "PRAGMA wal_autocheckpoint", 0),
-    (f"PRAGMA busy_timeout = {_BUSY_MS}", "PRAGMA busy_timeout", _BUSY_MS),
-    (f"PRAGMA cache_size = -{_CACHE_KIB}", "PRAGMA cache_size", -_CACHE_KIB),
+    ("PRAGMA busy_timeout = 2000", "PRAGMA busy_timeout", 2_000),
+    ("PRAGMA cache_size = -16384", "PRAGMA cache_size", -16_384),
     ("PRAGMA foreign_keys = OFF", "PRAGMA foreign_keys", 0),
     ("PRAGMA recursive_triggers = OFF", "PRAGMA recursive_triggers", 0),
     ("PRAGMA locking_mode = NORMAL", "PRAGMA locking_mode", "normal"),
@@ -76,7 +77,7 @@ def open_reader(folder: Path) -> sqlite3.Connection:
         uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS_KEPT
     )
     connection.execute("PRAGMA query_only = ON")
-    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+    connection.execute("PRAGMA busy_timeout = 2000")
     return connection
 
 
@@ -122,8 +123,8 @@ def _settle_settings(connection: sqlite3.Connection) -> None:
         (found,) = connection.execute(ask).fetchone()
         if found != wanted:
             raise Misconfigured(
-                f"{ask} is {found!r} and cannot be made {wanted!r}: what the store promises needs it. Is the data folder on "
-                f"a network file system? It has to be on a local one"
+                f"{ask} is {found!r} and cannot be made {wanted!r}, which the promises need. Is the data folder "
+                f"on a network file system? It has to be on a local one"
             )
 
 
@@ -140,10 +141,8 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 
 def _migrations() -> list[tuple[int, Traversable]]:
-    found = []
-    for file in files(__package__).joinpath("migrations").iterdir():
-        if match := re.fullmatch(r"(\d{4})_\w+\.sql", file.name):
-            found.append((int(match.group(1)), file))
+    files_there = files(__package__).joinpath("migrations").iterdir()
+    found = [(int(file.name[:4]), file) for file in files_there if _MIGRATION.fullmatch(file.name)]
     return sorted(found, key=lambda pair: pair[0])
 
 

@@ -1,11 +1,13 @@
 """A turn's own SQL (T9): a handler's statements inside the settling transaction, on the writer's connection.
 
-It may create and change tables of its own in the same file; it may read ours. It may not end the transaction, attach other files,
-change settings, or write to what begins with `procession_`. SQLite asks the guard whenever a statement is compiled; ours are
-compiled while the guard lets everything pass, and are kept apart from the handler's by their mark (`statements.py`).
+It may create and change tables of its own in the same file; it may read ours. It may not end the transaction, attach
+other files, change settings, or write to what begins with `procession_`. SQLite asks the guard whenever a statement is
+compiled; ours are compiled while the guard lets everything pass, and are kept apart from the handler's by their mark
+(`statements.py`).
 
-All that a handler runs in one settlement has SQL_TIME_MAX, since every other write of the store waits meanwhile: the progress
-hook stops a statement that runs on, and the clock is looked at again at the end, for what was slow between the statements.
+All that a handler runs in one settlement has SQL_TIME_MAX, since every other write of the store waits meanwhile: the
+progress hook stops a statement that runs on, and the clock is looked at again at the end, for what was slow between
+the statements.
 """
 
 import sqlite3
@@ -72,13 +74,13 @@ class SqlRunner:
         connection.set_authorizer(self._authorize)
 
     def run(self, book: Book, works: Sequence[SqlWork]) -> None:
-        """All of them, or none. Raises SqlFailed, with the transaction as it was before (or, if they ended it, gone)."""
+        """All of them, or none. Raises SqlFailed: the transaction is as it was before, or gone."""
         connection = self._connection
         book.flush()
         connection.execute(_SAVE)
         try:
             self._run_guarded(works)
-        except Exception as error:
+        except Exception as error:  # a handler's own code may raise anything
             self._take_back(error)
             raise SqlFailed(f"the turn's own SQL failed, and nothing of the turn was kept: {error}") from error
         connection.execute(_DONE)

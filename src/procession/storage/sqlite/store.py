@@ -1,7 +1,7 @@
 """The SQLite store: the line's operations on one file, for one engine process.
 
-The pieces: `ledger/` runs operations on a connection; `writer.py` decides when, and shares commits; `opening.py` makes sure of the
-file; `lock.py` of being alone. This file only hands operations to the writer.
+The pieces: `ledger/` runs operations on a connection; `writer.py` decides when, and shares commits; `opening.py` makes
+sure of the file; `lock.py` of being alone. This file only hands operations to the writer.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,9 +81,9 @@ class SqliteStore:
     ) -> Self:
         """Open the store in a data folder, or make one there.
 
-        `on_broken` is called once, from the writer's thread, when the store cannot be trusted any more: end the process.
-        With `call_later` there are no threads: batches run on that scheduler, their commits take `commit_time` seconds of
-        it, and `faults` may reach into them. This is how a simulation runs the same code.
+        `on_broken` is called once, from the writer's thread, when the store cannot be trusted any more: end the
+        process. With `call_later` there are no threads: batches run on that scheduler, their commits take
+        `commit_time` seconds of it, and `faults` may reach into them. This is how a simulation runs the same code.
 
         Raises: Misconfigured (another engine has it, the file system cannot keep what is promised), SchemaNewer.
         """
@@ -166,7 +166,8 @@ class SqliteStore:
     # --- for the console, the directory and the vault of this store ---
 
     async def write(self, do: Callable[[Book], T]) -> T:
-        """Run this in the writer's next batch. If it raises, nothing of it is kept, and the others of the batch are not touched.
+        """Run this in the writer's next batch. If it raises, nothing of it is kept, and the others of the batch are
+        not touched.
 
         It may run more than once (a batch that another of its works spoiled is run anew), so it changes nothing but the
         book's connection and rows. What it changes by its own statements in procession_lane, procession_effect or

@@ -1,7 +1,7 @@
 """The writer: all writes of a store, in the order in which they came, many to a commit.
 
-It takes whatever came in while the previous commit was under way (no lingering: at low load a commit holds one write, at high
-load many), at most BATCH_MAX. Answers go back to the event loop once a batch, not once a write.
+It takes whatever came in while the previous commit was under way (no lingering: at low load a commit holds one write,
+at high load many), at most BATCH_MAX. Answers go back to the event loop once a batch, not once a write.
 
 Two drivers run the same ledger: a thread, for real life, since a commit waits for the disk; and a scheduler, for a
 simulation in virtual time, where the same batches are made in the same order from the same seed.
@@ -94,7 +94,7 @@ class _Waiting:
         if len(self.puts) >= WRITES_WAITING_MAX:
             raise StoreAway(f"more than {WRITES_WAITING_MAX} writes are waiting already")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.puts.append(_Put(cast("AnyWork", Work(do=do)), future))
+        self.puts.append(_Put(cast("AnyWork", Work(do)), future))
         return future
 
     def take(self) -> list[_Put]:
@@ -196,7 +196,9 @@ class ThreadWriter:
 
 
 class InlineWriter:
-    """On a simulation's scheduler: a batch begins a moment after the first write was put, and its answers come another later."""
+    """On a simulation's scheduler: a batch begins a moment after the first write was put, and its answers come
+    another later.
+    """
 
     def __init__(
         self,
@@ -235,7 +237,9 @@ class InlineWriter:
         self._abandoned = self._waiting.closing = True
 
     def _run(self) -> None:
-        """The batch happens here, at once; that it took time is seen only by those who wait for it, or crash meanwhile."""
+        """The batch happens here, at once; that it took time is seen only by those who wait for it, or crash
+        meanwhile.
+        """
         if self._abandoned:
             return
         taken = self._waiting.take()

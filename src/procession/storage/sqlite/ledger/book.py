@@ -1,10 +1,10 @@
 """The book: what an operation works with, inside a transaction of the writer.
 
-It holds the connection, the store's time, and the rows that are being changed. An operation asks for lanes and effects, changes
-them in place, says so (`changed`), and the rows are written once, when it ends (`flush`). Lanes stay in memory after that, so
-that a lane that is claimed, settled and claimed again is read once: this is sound since one process owns the file and the
-writer's connection is the only one that writes. Whatever goes wrong (a rollback, another's statement on these tables) makes
-the book forget.
+It holds the connection, the store's time, and the rows that are being changed. An operation asks for lanes and
+effects, changes them in place, says so (`changed`), and the rows are written once, when it ends (`flush`). Lanes stay
+in memory after that, so that a lane that is claimed, settled and claimed again is read once: this is sound since one
+process owns the file and the writer's connection is the only one that writes. Whatever goes wrong (a rollback,
+another's statement on these tables) makes the book forget.
 
 The write of a lane compares the epoch that the row had when it was read, in the same statement (G6); since all of this
 happens inside one write transaction, a row that did not match would be an error of ours, and raises.
@@ -97,7 +97,7 @@ class Book:
         share = self.shares.find(tenant)
         if share is None:
             (no,) = self.execute(_SQL["insert_tenant"], (tenant,)).fetchone()
-            share = Share(no=no, tenant=tenant)
+            share = Share(no, tenant)
             self.shares.add(share)
         return share
 
@@ -105,7 +105,7 @@ class Book:
         """The directory has written procession_tenant: fairness goes by it from now on."""
         for no, tenant, weight, lanes_max, pool, active in self.execute(_SQL["tenants"]).fetchall():
             if self.shares.find(tenant) is None:
-                self.shares.add(Share(no=no, tenant=tenant))
+                self.shares.add(Share(no, tenant))
             self.shares.configure(no, weight=weight, lanes_max=lanes_max, pool=pool, active=bool(active))
 
     # --- lanes ---

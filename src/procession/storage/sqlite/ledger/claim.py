@@ -216,7 +216,7 @@ def held_effect(book: Book, lane: Lane) -> HeldEffect:
 
 
 def keep_send(book: Book, lane: Lane, worker: str, until: int) -> HeldEffect | None:
-    """D7: the conversation's next effect, claimed in the write that ended the one before, if it may be begun at once."""
+    """D7: the conversation's next effect, claimed in the write that ended the one before, if it may be begun now."""
     if lane.phase != READY or book.sending_paused:
         return None
     hold(book, lane, worker, until)

@@ -25,7 +25,9 @@ def become_uncertain(book: Book, sent: Sent, reason: str, wait: timedelta) -> No
 
 
 def give_back(book: Book, sent: Sent, reason: str) -> bool:
-    """S2 and R2: the sender of an armed effect is gone, and its bytes may be on the way still. Answers whether it is in doubt."""
+    """S2 and R2: the sender of an armed effect is gone, and its bytes may be on the way still. Answers whether it is
+    in doubt.
+    """
     become_uncertain(book, sent, reason, timedelta(0))
     return sent.state == DOUBT
 

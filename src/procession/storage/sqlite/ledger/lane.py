@@ -21,8 +21,8 @@ TRY_ALONE: Final = 2
 class Lane:
     """The columns in the table's order, which the store compares with the table's when it opens a file.
 
-    A plain class, filled in one assignment: a lane is read for each turn that is claimed. What the columns mean stands in
-    `migrations/0001_line.sql`.
+    A plain class, filled in one assignment: a lane is read for each turn that is claimed. What the columns mean stands
+    in `migrations/0001_line.sql`.
     """
 
     COLUMNS: Final = (

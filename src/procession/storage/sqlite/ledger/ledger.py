@@ -1,25 +1,26 @@
 """The ledger: many operations in one transaction, and what is known when it ends.
 
-A batch is begun, its operations run one after the other, and it is committed: so a commit, which waits for the disk, is shared.
-What can go wrong, and what is then said to whom:
+A batch is begun, its operations run one after the other, and it is committed: so a commit, which waits for the disk,
+is shared. What can go wrong, and what is then said to whom:
 
-- An operation raises (a bad request, a bug): everything is rolled back, and the others run anew without it, so that it can
-  neither leave half of itself behind nor take innocent ones with it. A handler's own SQL that fails is the exception that is
-  expected: it runs in a savepoint before its settlement has written anything, and is rolled back to that.
-- The disk is full, or the file is locked by a stranger: SQLite says so before anything is in the log that a later process could
-  take for a commit (the last frame of a transaction is what commits it, and a write that did not fit is not that frame). The
-  batch is rolled back, the rollback is verified by a number that each commit raises, and all are told `StoreFull` or `StoreAway`.
-- Anything else, at a statement or at COMMIT: it is unknown. After a failed sync the transaction can look rolled back and yet be
-  there after a crash, and a further commit on the same handle would overwrite it (measured). All are told `OutcomeUnknown`,
-  and the ledger is broken for good: a new process has to open the file and see what it holds.
+- An operation raises (a bad request, a bug): everything is rolled back, and the others run anew without it, so that it
+  can neither leave half of itself behind nor take innocent ones with it. A handler's own SQL that fails is the
+  exception that is expected: it runs in a savepoint before its settlement has written anything, and is rolled back to
+  that.
+- The disk is full, or the file is locked by a stranger: SQLite says so before anything is in the log that a later
+  process could take for a commit (the last frame of a transaction is what commits it, and a write that did not fit is
+  not that frame). The batch is rolled back, the rollback is verified by a number that each commit raises, and all are
+  told `StoreFull` or `StoreAway`.
+- Anything else, at a statement or at COMMIT: it is unknown. After a failed sync the transaction can look rolled back
+  and yet be there after a crash, and a further commit on the same handle would overwrite it (measured). All are told
+  `OutcomeUnknown`, and the ledger is broken for good: a new process has to open the file and see what it holds.
 """
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from procession.core.errors import (
     BadRequest,
@@ -61,24 +62,27 @@ class CommitFault(StrEnum):
     UNKNOWN_LOST = "unknown_lost"
 
 
-class Faults:
-    """Where a simulation reaches into a batch. Nothing happens here in ordinary life."""
+class Faults(Protocol):
+    """Where a simulation reaches into a batch."""
 
     def before_batch(self, works: int) -> None:
         """A batch of so many is about to begin."""
+        ...
 
     def at_commit(self, works: int) -> CommitFault:
         """All of them have run, and the commit is next."""
-        return CommitFault.NONE
+        ...
 
 
-@dataclass(slots=True, eq=False)
 class Work(Generic[T]):
     """One operation on its way through a batch, and what became of it."""
 
-    do: Callable[[Book], T]
-    answer: T | None = None
-    error: BaseException | None = None
+    __slots__ = ("answer", "do", "error")
+
+    def __init__(self, do: Callable[[Book], T]) -> None:
+        self.do = do
+        self.answer: T | None = None
+        self.error: BaseException | None = None
 
 
 AnyWork = Work[object]
@@ -91,7 +95,7 @@ class Ledger:
         self.broken: BaseException | None = None
         self._connection = connection
         self._clock = clock
-        self._faults = faults or Faults()
+        self._faults = faults
         self._batch = 0
         self._recall()
 
@@ -101,7 +105,7 @@ class Ledger:
             self._run(works)
         except StoreError as error:
             _tell(works, error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - see the next line
             # SQLite's, or one of ours in the handling of one: either way nobody can say any more what the file holds.
             self._break(error)
             _tell(works, OutcomeUnknown(f"the store failed: {_words(error)}"))
@@ -116,7 +120,9 @@ class Ledger:
         self._connection.close()
 
     def abandon(self) -> None:
-        """Let go of the file as a process that is killed does: an open transaction is lost, and the log stays as it is."""
+        """Let go of the file as a process that is killed does: an open transaction is lost, and the log stays as it
+        is.
+        """
         self._connection.close()
 
     def checkpoint(self, mode: str = "PASSIVE") -> None:
@@ -125,7 +131,8 @@ class Ledger:
             self._connection.execute(_CHECKPOINTS[mode]).fetchall()
             self.rows_since_checkpoint = 0
         except sqlite3.Error as error:
-            # A full disk leaves the log as it is: it is tried again later. A failed sync must not be followed by anything.
+            # A full disk leaves the log as it is: it is tried again later. A failed sync must not be followed by
+            # anything.
             if _primary(error) not in _CERTAIN:
                 self._break(error)
 
@@ -134,7 +141,8 @@ class Ledger:
     def _run(self, works: Sequence[AnyWork]) -> None:
         if self.broken is not None:
             raise StoreBroken("the store failed before: end this process") from self.broken
-        self._faults.before_batch(len(works))
+        if self._faults is not None:
+            self._faults.before_batch(len(works))
         left = list(works)
         while left:
             spoiler = self._attempt(left)
@@ -178,7 +186,7 @@ class Ledger:
 
     def _commit(self, works: list[AnyWork], rows: int) -> None:
         book, connection = self.book, self._connection
-        fault = self._faults.at_commit(len(works))
+        fault = CommitFault.NONE if self._faults is None else self._faults.at_commit(len(works))
         try:
             if rows:
                 connection.execute(_SQL["commit"], (book.now,))

@@ -1,7 +1,8 @@
 """Resequencing (A3 to A5, S6): a source's own order, held within its window.
 
-A lane has one order: the number, version or time of the newest event that was released (`order_last`). An event that is held is
-in the table without a seq; when it is released it takes the next one, under the same transaction as everything else.
+A lane has one order: the number, version or time of the newest event that was released (`order_last`). An event that
+is held is in the table without a seq; when it is released it takes the next one, under the same transaction as
+everything else.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Where a lane rests when nobody holds it: by `core.lane.resting`, from facts that are read here.
 
-Every operation leaves a lane through `rest` or `touch`, and takes one through `hold`. The common case (nothing paused, parked,
-delayed or collected) goes a short way that gives the same; a test holds it to `resting`.
+Every operation leaves a lane through `rest` or `touch`, and takes one through `hold`. The common case (nothing paused,
+parked, delayed or collected) goes a short way that gives the same; a test holds it to `resting`.
 """
 
 from typing import Final
@@ -77,7 +77,9 @@ def _check(lane: Lane, move: LaneMove, phase: str) -> None:
 
 
 def end_pause(book: Book, lane: Lane) -> None:
-    """S4: the effects that waited through the pause are dropped, unless they were to be kept. The caller puts the lane to rest."""
+    """S4: the effects that waited through the pause are dropped, unless they were to be kept. The caller puts the
+    lane to rest.
+    """
     keep, passing = lane.pause_keep, lane.pause_pass
     lane.paused, lane.paused_until, lane.pause_pass, lane.pause_keep, lane.pause_reason = 0, None, 0, 0, ""
     book.changed(lane)

@@ -144,7 +144,9 @@ def pass_turn(book: Book, lane: Lane, state: EventState, reason: str) -> None:
 
 
 def cancel_effect(book: Book, tenant: int, effect: str, reason: str) -> bool:
-    """A pending effect that is not wanted any more; if it was its conversation's head, that goes on. False: it is not pending."""
+    """A pending effect that is not wanted any more; if it was its conversation's head, that goes on. False: it is not
+    pending.
+    """
     sent = book.effect(tenant, effect)
     if sent is None or sent.state != PENDING:
         return False

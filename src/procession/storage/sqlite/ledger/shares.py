@@ -1,56 +1,63 @@
-"""Fairness between tenants (C2, C3): how far each has come in virtual time, and how many of its lanes are ready or held.
+"""Fairness between tenants (C2, C3): how far each has come in virtual time, and how many of its lanes are ready or
+held.
 
-One process owns the file, so these are kept in memory, are made anew when the file is opened, and follow the transaction:
-what a transaction changed here is put back when it is rolled back.
+One process owns the file, so these are kept in memory, are made anew when the file is opened, and follow the
+transaction: what a transaction changed here is put back when it is rolled back.
 
-Virtual time: each lane that is claimed moves its tenant forward by 1 / weight, and the next lane is taken from the tenant
-that is furthest behind. A tenant that becomes active starts at the present, so that it has no claim on what it did not
-use. Each pool has a present of its own: a pool that is served slowly must not be judged by the time of a busy one.
+Virtual time: each lane that is claimed moves its tenant forward by 1 / weight, and the next lane is taken from the
+tenant that is furthest behind. A tenant that becomes active starts at the present, so that it has no claim on what it
+did not use. Each pool has a present of its own: a pool that is served slowly must not be judged by the time of a busy
+one.
 """
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from procession.storage.sqlite.ledger.lane import HELD, READY, SENDS, TURNS
 
 
-@dataclass(slots=True)
 class Standing:
     """One tenant's place on one side."""
 
-    vtime: float = 0.0
-    ready: int = 0
-    """Ready lanes without deaths."""
-    suspects: int = 0
-    """Ready lanes with deaths."""
-    held: int = 0
-    saved_in: int = 0
-    """The part of a transaction in which it was last saved, see `Shares`."""
+    __slots__ = ("held", "ready", "saved_in", "suspects", "vtime")
+
+    def __init__(self) -> None:
+        self.vtime = 0.0
+        self.ready = 0
+        """Ready lanes without deaths."""
+        self.suspects = 0
+        """Ready lanes with deaths."""
+        self.held = 0
+        self.saved_in = 0
+        """The part of a transaction in which it was last saved, see `Shares`."""
 
 
-@dataclass(slots=True)
 class Share:
     """One tenant."""
 
-    no: int
-    tenant: str
-    weight: int = 1
-    lanes_max: int | None = None
-    pool: str = ""
-    active: bool = True
-    turns: Standing = field(default_factory=Standing)
-    sends: Standing = field(default_factory=Standing)
+    __slots__ = ("active", "lanes_max", "no", "pool", "sends", "tenant", "turns", "weight")
+
+    def __init__(self, no: int, tenant: str) -> None:
+        self.no = no
+        self.tenant = tenant
+        self.weight = 1
+        self.lanes_max: int | None = None
+        self.pool = ""
+        self.active = True
+        self.turns = Standing()
+        self.sends = Standing()
 
 
-@dataclass(slots=True)
 class _Saved:
     """What one part of a transaction (the whole, or a savepoint) has changed, to be put back."""
 
-    number: int
-    presents: dict[tuple[str, str], float]
-    standings: list[tuple[Share, str, Standing, tuple[float, int, int, int]]] = field(default_factory=list)
-    added: list[Share] = field(default_factory=list)
+    __slots__ = ("added", "number", "presents", "standings")
+
+    def __init__(self, number: int, presents: dict[tuple[str, str], float]) -> None:
+        self.number = number
+        self.presents = presents
+        self.standings: list[tuple[Share, str, Standing, tuple[float, int, int, int]]] = []
+        self.added: list[Share] = []
 
 
 class Shares:
@@ -172,7 +179,9 @@ class Shares:
         return left if share.lanes_max is None else min(left, share.lanes_max - share.turns.held)
 
     def _behind(self, side: str, share: Share, pools: frozenset[str]) -> float:
-        """What tenants are ordered by: between pools, only how far each is from its own pool's present can be compared."""
+        """What tenants are ordered by: between pools, only how far each is from its own pool's present can be
+        compared.
+        """
         vtime = share.turns.vtime if side == TURNS else share.sends.vtime
         return vtime if len(pools) == 1 else vtime - self._presents.get((side, share.pool), 0.0)
 
@@ -193,7 +202,7 @@ class Shares:
     def begin(self) -> None:
         """A transaction, or a savepoint in it, begins."""
         self._parts_begun += 1
-        self._parts.append(_Saved(number=self._parts_begun, presents=dict(self._presents)))
+        self._parts.append(_Saved(self._parts_begun, dict(self._presents)))
 
     def commit(self) -> None:
         """The innermost part is kept, as a part of what is around it."""
