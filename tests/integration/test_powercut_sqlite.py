@@ -69,8 +69,10 @@ def test_full_loses_nothing_either_when_some_unsynced_pages_reach_the_disk(tmp_p
 def test_normal_loses_acknowledged_rows_so_the_shim_sees(tmp_path: Path) -> None:
     rounds = _rounds(tmp_path, "NORMAL")
 
-    assert all(after.kept < after.acknowledged for after in rounds), rounds
-    assert all(after.cut.lost_bytes for after in rounds)
+    # Not in every round: NORMAL syncs at a checkpoint, and a kill right behind one finds nothing left to lose.
+    lossy = [after for after in rounds if after.kept < after.acknowledged]
+    assert lossy, rounds
+    assert all(after.cut.lost_bytes for after in lossy)
     assert [after.integrity for after in rounds] == ["ok"] * ROUNDS, "NORMAL loses the end, it does not corrupt"
 
 
