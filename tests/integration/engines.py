@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
+
+from procession.runtime.document import Json
 
 PATIENCE_S: Final = 60.0
 """How long a test waits for what must happen before it fails: no expectation of speed."""
@@ -78,7 +80,7 @@ class Taken:
     body: bytes
 
     @property
-    def json(self) -> Any:
+    def json(self) -> Json:
         return json.loads(self.body)
 
 
@@ -109,7 +111,7 @@ class Provider:
                 self.send_header("content-length", "0")
                 self.end_headers()
 
-            def log_message(self, format: str, *args: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's own)
                 """Nothing: a test that fails shows what it needs."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
@@ -158,7 +160,7 @@ class House:
             check=False,
         )
 
-    def ask(self, *arguments: str) -> Any:
+    def ask(self, *arguments: str) -> Json:
         """A command's answer, as JSON."""
         ran = self.run(*arguments, "--json")
         assert ran.returncode == 0, ran.stderr
@@ -189,7 +191,7 @@ class Engine:
     def pid(self) -> int:
         return self._process.pid
 
-    def _announced(self) -> Any:
+    def _announced(self) -> Json:
         assert self._process.stdout is not None
         readable, _, _ = select.select([self._process.stdout], [], [], PATIENCE_S)
         line = self._process.stdout.readline() if readable else ""

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from procession.cli import main
+from procession.runtime.document import Json
 from tests.integration.engines import Engine, House, house_in
 
 
@@ -24,7 +24,7 @@ class Lived:
         ran = CliRunner().invoke(main, list(arguments), env=self.house.environment, catch_exceptions=False)
         return ran.exit_code, ran.stdout, ran.stderr
 
-    def ask(self, *arguments: str) -> Any:
+    def ask(self, *arguments: str) -> Json:
         status, out, error = self.run(*arguments, "--json")
         assert status == 0, error
         return json.loads(out)
@@ -209,7 +209,9 @@ def test_applying_the_same_again_changes_nothing_and_a_dry_run_only_tells(lived:
 def test_the_doctor_sees_what_waits_for_somebody(lived: Lived) -> None:
     found = {finding["about"]: finding for finding in lived.ask("doctor")}
 
-    assert found["parked lanes"]["grade"] == found["set-aside events"]["grade"] == found["quarantine"]["grade"] == "look"
+    assert (
+        found["parked lanes"]["grade"] == found["set-aside events"]["grade"] == found["quarantine"]["grade"] == "look"
+    )
     assert found["integrity"]["grade"] == "good"
     assert found["engine"]["text"].startswith("runs on") == (lived.engine is not None)
     assert "cannot be told from the original" in found["restore"]["text"]

@@ -153,6 +153,11 @@ def _named(folder: Path) -> Iterator[str]:
 
 def _is_ours(writer: asyncio.StreamWriter) -> bool:
     peer: socket.socket = writer.get_extra_info("socket")
+    return is_ours(peer)
+
+
+def is_ours(peer: socket.socket) -> bool:
+    """As the kernel says: the user that opened the other end."""
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _, user, _ = _CREDENTIALS.unpack(credentials)
     return user in (os.getuid(), 0)

@@ -103,10 +103,10 @@ def serve(config: Config, announce: Callable[[str, int | None], None], folder: P
 
 async def _serve(config: Config, app: App | None, announce: Callable[[str, int | None], None]) -> int:
     config.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    world = await open_world(config, on_broken=_fail_stop)
+    world = await open_world(config, on_broken=fail_stop)
     try:
         await _declare(world, app)
-        engine = Engine(services_of(world, app, _fail_stop, lambda port: announce(config.host, port)))
+        engine = Engine(services_of(world, app, fail_stop, lambda port: announce(config.host, port)))
         signals = _listen_to_signals(engine)
         if Role.INGRESS not in config.roles:
             announce("", None)
@@ -157,7 +157,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return uvloop.new_event_loop
 
 
-def _fail_stop(reason: str) -> NoReturn:
+def fail_stop(reason: str) -> NoReturn:
     """Nothing is tidied up: what the store holds is all that can be relied on, and going on would build on sand."""
     sys.stderr.write(
         f"procession: stopped on purpose: the store can be trusted no more ({reason}).\n"

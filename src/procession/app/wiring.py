@@ -280,7 +280,7 @@ def _connectors(clock: Clock) -> dict[str, "PlainConnector"]:
     return {connector.name: connector for connector in made}
 
 
-def _replies(world: World) -> ChannelReplies:
+def replies_of(world: World) -> ChannelReplies:
     from procession.connectors.terms import read_terms
 
     shapes = {"plain": http_reply, "standard": http_reply}
@@ -366,7 +366,7 @@ def _lanes(world: World, worker: WorkerId, app: App, fail_stop: FailStop) -> Lan
         chance=world.chance,
         telemetry=world.telemetry,
         vault=world.vault,
-        replies=_replies(world),
+        replies=replies_of(world),
         threads=ThreadPool(world.config.threads_max),
         worker=worker,
         fail_stop=fail_stop,
