@@ -19,6 +19,9 @@ from procession.runtime.service import Service
 from procession.runtime.slots import Slots
 from procession.runtime.watch import Watch
 
+_CLAIM_ENDS_WITHIN: Final = timedelta(seconds=1)
+"""A claim that is under way at a stop is awaited for so long: what it answers has to be given back, too. Left alone it
+would run out, and look like the death of turns that were never begun."""
 _CANCELLED_END_WITHIN: Final = timedelta(seconds=1)
 """Handlers that were cancelled at the end of a drain may tidy up for so long before their leases are given back."""
 
@@ -64,6 +67,7 @@ class LanesService(Service):
         """Claim nothing more; wait for what is in flight; cancel the rest, and give its lanes back, uncounted."""
         self._scheduler.stop()
         self._claiming.stop()
+        await self._claiming.ended(_CLAIM_ENDS_WITHIN)
         if not await self._slots.empty(wait):
             self._runner.stop()
             await self._slots.empty(_CANCELLED_END_WITHIN)

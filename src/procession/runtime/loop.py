@@ -57,6 +57,7 @@ class Loop:
         self._fail_stop = fail_stop
         self._poll = poll
         self._stopped = asyncio.Event()
+        self._ended = asyncio.Event()
         self._failures = 0
 
     @property
@@ -69,7 +70,22 @@ class Loop:
         if self._ring is not None:
             self._bell.ring(self._ring)
 
+    async def ended(self, at_most: timedelta) -> bool:
+        """Wait until the pass that was under way at the stop is over, at most so long; says whether it is."""
+        try:
+            async with asyncio.timeout(at_most.total_seconds()):
+                await self._ended.wait()
+        except TimeoutError:
+            return False
+        return True
+
     async def run(self) -> None:
+        try:
+            await self._run()
+        finally:
+            self._ended.set()
+
+    async def _run(self) -> None:
         while not self._stopped.is_set():
             rest = await self._pass()
             if self._stopped.is_set():

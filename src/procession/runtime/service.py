@@ -16,7 +16,7 @@ from typing import Final
 
 from procession.core.limits import DRAIN_WAIT
 
-_TIDY_UP: Final = timedelta(seconds=2)
+_TIDY_UP: Final = timedelta(seconds=3)
 """What a drain may take beyond its wait, for giving back what it did not finish."""
 
 

@@ -9,7 +9,7 @@ from procession.core.event import EventState
 from procession.core.lane import Phase, Side
 from procession.core.limits import DRAIN_WAIT
 from procession.testing.simulation.clock import sleep
-from tests.unit.lanes.rig import TENANT, Rig, simulate
+from tests.unit.lanes.rig import TENANT, Rig, simulate, takes
 
 
 def sleepy(seconds: float) -> App:
@@ -96,3 +96,21 @@ def test_a_stop_with_the_store_away_leaves_the_leases_to_run_out() -> None:
         assert rig.row(event).state is EventState.WAITING
 
     simulate(sleepy(3600), world)
+
+
+def test_what_a_claim_answers_after_the_stop_is_given_back_untried() -> None:
+    async def world(rig: Rig) -> None:
+        event = await rig.accept()
+        rig.store.after["claim"] = [takes(timedelta(seconds=0)), takes(timedelta(seconds=0.5))]
+        async with asyncio.TaskGroup() as group:
+            service = rig.service()
+            await service.start(group)
+            await sleep(0.1)
+            await service.stop()
+
+        lane = rig.store.tables.lanes[TENANT, rig.lane(), Side.TURNS]
+        assert rig.store.calls["claim"] == 2
+        assert (lane.phase, lane.tries) == (Phase.READY, 0)
+        assert rig.row(event).state is EventState.WAITING
+
+    simulate(sleepy(1), world)
