@@ -12,9 +12,12 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document 
 @click.option("--seconds", type=click.FloatRange(0.5), default=5.0, show_default=True, help="Of each measure.")
 @click.option("--connections", type=click.IntRange(1), default=64, show_default=True, help="Of the load.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="The median of so many.")
+@click.option("--only", default="", help="These measures only, with commas.")
 @_JSON
 @click.pass_context
-def bench(context: click.Context, store: str, seconds: float, connections: int, rounds: int, as_json: bool) -> None:
+def bench(
+    context: click.Context, store: str, seconds: float, connections: int, rounds: int, only: str, as_json: bool
+) -> None:
     """Accepted, drained and whole-line events a second, beside a floor: one INSERT a request, one event a claim."""
     if context.invoked_subcommand is None:
         elsewhere.run(
@@ -23,6 +26,7 @@ def bench(context: click.Context, store: str, seconds: float, connections: int, 
             seconds=seconds,
             connections=connections,
             rounds=rounds,
+            only=only,
             as_json=as_json,
         )
 
@@ -37,10 +41,10 @@ def memory(store: str, rate: int, seconds: float, as_json: bool) -> None:
     elsewhere.run("procession.testing.bench.driver:memory", store=store, rate=rate, seconds=seconds, as_json=as_json)
 
 
-@bench.command("backlog")
+@bench.command("scale")
 @click.option("--store", type=click.Choice(["sqlite"]), default="sqlite", show_default=True, help="On this store.")
 @click.option("--events", type=click.IntRange(1), default=100_000, show_default=True, help="So many.")
 @_JSON
-def backlog(store: str, events: int, as_json: bool) -> None:
+def scale(store: str, events: int, as_json: bool) -> None:
     """One lane of very many events, and very many lanes of one: memory, and the cost of a claim from first to last."""
-    elsewhere.run("procession.testing.bench.driver:backlog", store=store, events=events, as_json=as_json)
+    elsewhere.run("procession.testing.bench.driver:scale", store=store, events=events, as_json=as_json)
