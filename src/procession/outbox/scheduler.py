@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
+from procession.core.errors import StoreBroken
 from procession.core.limits import KEEP_TURNS_MAX, POLL
 from procession.core.turn import HeldEffect
 from procession.outbox.means import Means
@@ -82,6 +83,9 @@ class SendScheduler:
         claimed.watched = self._watch.begin(claimed.kept.trust, deadline)
         try:
             return await self._sender.send(claimed.held, claimed.kept)
+        except StoreBroken as broken:
+            self._means.fail_stop(f"sends: {broken}")
+            return None
         except BaseException as error:
             if claimed.watched.cause is None:
                 self._tell(claimed, error)

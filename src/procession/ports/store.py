@@ -182,7 +182,8 @@ class Store(Protocol):
         T5. Park: the lane is PARKED with the reason until an operator acts. Tries stay.
         T6. SetAside: the events become SET_ASIDE with the reason, tries and original bytes; the cursor passes them;
             the lane goes on. Steps stay for a replay.
-        T7. Any outcome ends the open try and clears the turn's deaths. Only Advance forgets the turn's steps.
+        T7. Any outcome ends the open try and clears the turn's deaths, and with them the tries that died: what is left
+            of `tries` after a Delay are its own. Only Advance forgets the turn's steps.
         T8. A reminder of a name replaces the one of that name; a cancelled name is removed. They belong to the lane.
         T9. SQL runs after the fence, in a savepoint, at most SQL_TIME_MAX in all: if it raises or takes longer,
             nothing of the settlement is kept, and `SqlFailed` is raised to this caller only. It cannot commit, nor

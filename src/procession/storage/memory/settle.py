@@ -69,7 +69,7 @@ def _end(tables: Tables, row: LaneRow, settlement: Settlement, now: datetime) ->
         case Delay() as delay:
             end_try(tables, row, "delayed", delay.reason, now)
             row.backoff_until = now + delay.after
-            row.tries -= 0 if delay.counts else 1
+            row.tries -= row.deaths + (0 if delay.counts else 1)
         case Park() as park:
             end_try(tables, row, "parked", park.reason, now)
             row.parked = park.reason

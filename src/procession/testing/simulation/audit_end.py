@@ -37,7 +37,11 @@ class LastLook:
         for key in intake.answered_2xx:
             if key not in found and not self._is_quarantined(key):
                 self._history.fail("S1", f"{key[1]} was answered 2xx, and is not there", key[1])
-        by_name = Counter((event.tenant, event.channel, event.provider_id) for event in self._final.events)
+        by_name = Counter(
+            (event.tenant, event.channel, event.provider_id)
+            for event in self._final.events
+            if not event.kind.startswith("reminder.")
+        )
         for (tenant, channel, name), count in by_name.items():
             if count > 1:
                 self._history.fail("S3", f"{name} of {tenant}/{channel} is there {count} times")
@@ -134,11 +138,13 @@ class LastLook:
             self._history.fail("S11", f"its receipt is {told}; the highest seen is {book.receipt}", *about)
         if effect.state == EffectState.CONFIRMED and not book.taken:
             self._history.fail("S10", "it is confirmed, and the provider has never taken it", *about)
-        if effect.state in (EffectState.REFUSED, EffectState.CANCELLED) and book.taken:
+        if effect.state in (EffectState.REFUSED, EffectState.CANCELLED) and book.taken and not book.is_unproven:
             self._history.fail("S10", f"it is {effect.state}, and the provider has taken it", *about)
 
     def _may_be(self, book: EffectBook) -> Iterable[str]:
         """Time may have ended it where nobody has looked since."""
+        if book.may_be_over:
+            return (book.state, EffectState.CANCELLED, EffectState.SKIPPED)
         if book.state in ENDED:
             return (book.state,)
         if book.state is EffectState.PENDING:

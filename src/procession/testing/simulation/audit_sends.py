@@ -48,6 +48,10 @@ class EffectBook:
     receipt: int = 0
     failed: bool = False
     ref: str | None = None
+    may_be_over: bool = False
+    """Time may have ended it before evidence came: then the evidence has changed its receipt only."""
+    is_unproven: bool = False
+    """An attempt ended without a clear answer, and nothing has proven it since."""
 
     @property
     def terms(self) -> Terms:
@@ -55,6 +59,7 @@ class EffectBook:
 
     def doubt(self, at: datetime) -> None:
         """Nobody knows: D5, S2."""
+        self.is_unproven = True
         if self.terms.repeatability is Repeatability.KEYED and self.tries < self.terms.tries_max:
             self.state = _S.PENDING
         else:
@@ -185,7 +190,7 @@ class SendsAudit:
             self._pass_by_time(book, before, at)
         if before.state not in ENDED:
             self._fail("S5c", f"#{before.oseq} is {before.state}, and the next one goes", *about)
-        elif before.state is _S.CONFIRMED and before.confirmed_at is not None:
+        elif before.state is _S.CONFIRMED and before.confirmed_at is not None and not before.may_be_over:
             gate = before.terms.gate
             opens = before.confirmed_at + gate.gap
             if not before.failed and before.receipt < gate.receipt:
@@ -200,6 +205,12 @@ class SendsAudit:
                 effect.state = _S.SKIPPED
         elif effect.state is _S.PENDING and self._is_droppable(book, effect, at):
             effect.state = _S.CANCELLED
+
+    def _may_be_over(self, own: EffectBook, at: datetime) -> bool:
+        if own.state is _S.DOUBT:
+            over = own.doubt_until is not None and own.doubt_until <= at
+            return over and own.terms.doubt is DoubtPolicy.SKIP
+        return own.state is _S.PENDING and self._is_droppable(self.conversation(own.tenant, own.draft.lane), own, at)
 
     def _is_droppable(self, book: ConversationBook, effect: EffectBook, at: datetime) -> bool:
         """It waited through a pause that is over, and was not to be kept."""
@@ -323,7 +334,8 @@ class SendsAudit:
         self._history.note(lease.worker, "records", about, f"attempt {attempt}", _shown(verdict), answer.fate)
         again = book.recorded == (lease.epoch, effect, attempt) and lease.era == self.era
         if again:
-            if answer.fate is not Fate.KEPT:
+            # A repeat that comes when its sender has gone on, with the next attempt, is nobody's.
+            if answer.fate is not Fate.KEPT and own.attempts == attempt:
                 self._fail("D1", "a verdict that was kept was called lost when it was repeated", *about)
             return
         ours = book.is_held(lease, self.era)
@@ -406,6 +418,7 @@ class SendsAudit:
         if not own.taken:
             self._fail("S10", "it was seen, and the provider has never taken it", own.draft.id)
         if own.state not in ENDED:
+            own.may_be_over = self._may_be_over(own, at)
             if own.state is _S.DOUBT:
                 self._rare[Rare.DOUBT_PROVEN] += 1
             own.state, own.confirmed_at = _S.CONFIRMED, at

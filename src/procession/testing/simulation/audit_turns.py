@@ -244,14 +244,14 @@ class TurnsAudit:
         turn, outcome = settlement.turn, settlement.outcome
         lane.let_go()
         lane.settled = (settlement.lease.epoch, turn)
-        alone = lane.deaths_alone
+        deaths, alone = lane.deaths, lane.deaths_alone
         lane.deaths = lane.deaths_alone = 0
         match outcome:
             case Advance():
                 self._advance(lane, settlement, at)
             case Delay(after=after, counts=counts):
                 lane.not_before = at + after
-                lane.tries -= 0 if counts else 1
+                lane.tries -= deaths + (0 if counts else 1)
             case Park(reason=reason):
                 lane.parked = True
                 self._check_given_up(lane, turn, reason, alone)

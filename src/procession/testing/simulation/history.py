@@ -1,9 +1,10 @@
 """What happened in a world, in the order in which it happened: for the auditor's sentence, and for whoever reads it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _SHOWN_MAX = 60
+_OTHERS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,20 +50,28 @@ class History:
             if self.on_violation is not None:
                 self.on_violation()
 
-    def excerpt(self, about: Iterable[str], shown_max: int = _SHOWN_MAX) -> list[str]:
-        """The newest lines about any of these, and of the nodes that they name: what led there, and little else."""
-        wanted = set(about)
-        nodes = {who for _, who, _, ids, _ in self._lines if wanted.intersection(ids)}
-        kept = [line for line in self._lines if wanted.intersection(line[3]) or (line[1] in nodes and line[2] in _FATES)]
-        skipped = len(kept) - shown_max
-        shown = [_words(line) for line in kept[-shown_max:]]
-        return [f"  … {skipped} earlier lines about the same", *shown] if skipped > 0 else shown
+    def excerpt(self, about: Sequence[str], shown_max: int = _SHOWN_MAX) -> list[str]:
+        """What led there, and little else: all about the first of these, the newest about the others, and the fates of
+        the nodes that had a hand in it.
+        """
+        lines = self._lines
+        first = [number for number, line in enumerate(lines) if about and about[0] in line[3]]
+        others = [number for number, line in enumerate(lines) if not set(about[1:]).isdisjoint(line[3])]
+        nodes = {lines[number][1] for number in (*first, *others[-_OTHERS_SHOWN:])}
+        begun = min((*first, *others[-_OTHERS_SHOWN:]), default=0)
+        fates = [
+            number
+            for number, line in enumerate(lines)
+            if number >= begun and line[2] in _FATES and (line[1] in nodes or line[1] == "world")
+        ]
+        kept = sorted({*first[-shown_max:], *others[-_OTHERS_SHOWN:], *fates[-_OTHERS_SHOWN:]})
+        return [_words(lines[number]) for number in kept]
 
     def whole(self) -> list[str]:
         return [_words(line) for line in self._lines]
 
 
-_FATES = frozenset({"starts", "dies", "stands still", "goes on", "stops"})
+_FATES = frozenset({"starts", "dies", "stands still", "goes on", "stops", "heals"})
 """What happens to a whole node."""
 
 

@@ -1,6 +1,6 @@
 """People who look after the engine: at first they meddle with it, in the end they clean up."""
 
-from datetime import timedelta
+from datetime import MAXYEAR, timedelta
 from typing import Final
 
 from procession.core.errors import BadRequest, StoreError
@@ -112,7 +112,7 @@ class Operators:
             await self._resolve()
             for phase in (Phase.PARKED, Phase.PAUSED):
                 for lane in await server.console.lanes(phase=phase, limit=500):
-                    if phase is Phase.PARKED or lane.wake_at is None:
+                    if phase is Phase.PARKED or lane.paused_until is None or lane.paused_until.year == MAXYEAR:
                         await self._free(lane.tenant, lane.lane)
         except (BadRequest, StoreError):
             # Somebody holds it just now: the next round comes.

@@ -92,7 +92,7 @@ def _end(book: Book, lane: Lane, settlement: Settlement) -> None:
         case Delay(after=wait, reason=reason, counts=counts):
             end_try(book, lane, "delayed", reason)
             lane.not_before = after(book.now, wait)
-            lane.tries -= 0 if counts else 1
+            lane.tries -= lane.deaths + (0 if counts else 1)
         case Park(reason=reason):
             end_try(book, lane, "parked", reason)
             lane.parked = reason
