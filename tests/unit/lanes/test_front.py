@@ -18,7 +18,7 @@ def test_whatever_a_package_says_that_it_shows_is_there(package: object) -> None
 
 def test_a_name_that_is_not_there_is_told_like_any_other() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Aplication'"):
-        procession.Aplication  # type: ignore[attr-defined]  # noqa: B018 - what the test is about
+        procession.Aplication  # noqa: B018 - what the test is about
 
 
 def test_importing_the_package_alone_loads_no_stage() -> None:
