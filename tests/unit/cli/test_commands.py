@@ -15,6 +15,7 @@ from procession.cli.blame import blame_of
 from procession.cli.reference import commands_page, settings_page
 from procession.core import errors
 from procession.core.errors import Misconfigured, ProcessionError
+from procession.ports.clock import Clock
 
 REFERENCE = Path(__file__).parents[3] / "docs/reference"
 
@@ -140,6 +141,18 @@ def test_a_part_elsewhere_decides_the_exit_status(monkeypatch: pytest.MonkeyPatc
         elsewhere.run("procession.core.ids:main_of_it", seeds=5)
 
     assert (ended.value.code, called) == (3, [{"seeds": 5}])
+
+
+def test_a_part_elsewhere_is_given_the_clock_that_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def main_of_it(*, clock: Clock, seeds: int) -> int:
+        return seeds if clock.now().tzinfo is not None else 0
+
+    monkeypatch.setattr("procession.core.ids.main_of_it", main_of_it, raising=False)
+
+    with pytest.raises(SystemExit) as ended:
+        elsewhere.run("procession.core.ids:main_of_it", seeds=5)
+
+    assert ended.value.code == 5
 
 
 def test_asking_for_help_loads_no_engine_and_no_tables() -> None:
