@@ -1,8 +1,11 @@
 """How an engine ends: calmly, in a hurry, or not at all since another has the folder."""
 
+import fcntl
 import signal
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -78,6 +81,28 @@ def test_a_second_engine_on_one_folder_is_refused_and_the_first_goes_on(house: H
         assert "another engine" in second.stderr
         assert engine.text("e1") == 200
         assert house.provider.next().json["to"] == "bob"
+
+
+def test_a_command_that_has_the_store_for_a_moment_is_waited_for(house: House) -> None:
+    lock = (house.folder / "procession-data/lock").open("a")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    letting_go = threading.Timer(0.5, lock.close)
+    letting_go.start()
+    try:
+        with house.engine() as engine:
+            assert engine.request("GET", "/health") == 200
+    finally:
+        letting_go.join()
+
+
+def test_a_command_waits_for_an_engine_that_is_just_starting(house: House) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        asked = [threads.submit(house.run, "lanes", "--json") for _ in range(4)]
+        with house.engine():
+            asked += [threads.submit(house.run, "lanes", "--json") for _ in range(4)]
+            ended = [one.result() for one in asked]
+
+    assert [(one.returncode, one.stdout.strip(), one.stderr) for one in ended] == [(0, "[]", "")] * 8
 
 
 def test_a_second_engine_in_memory_on_one_folder_is_refused(house: House) -> None:

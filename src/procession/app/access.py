@@ -44,7 +44,14 @@ async def open_desk(config: Config, absent: Absent = Absent.REFUSE) -> AsyncIter
             )
         if absent is Absent.IMAGINE:
             config = config.in_memory()
-    world = await open_world(config)
+    try:
+        world = await open_world(config)
+    except Misconfigured:
+        if not engine_runs(config.folder):
+            raise
+        # It was just starting.
+        yield Desk(line=ControlLine(config.folder))
+        return
     try:
         yield desk_of(world)
     finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from procession.app.config import Config
-from procession.app.control import ControlService
+from procession.app.control import ControlService, engine_runs
 from procession.app.desk import Desk, DeskMeans
 from procession.app.health import Finding, Grade
 from procession.app.replies import ChannelReplies, http_reply
@@ -41,6 +41,7 @@ from procession.ports.store import Store
 from procession.ports.vault import SealedRows, SecretName, Vault
 from procession.runtime.bell import InnerBell
 from procession.runtime.loop import FailStop
+from procession.runtime.pause import pause
 from procession.runtime.threads import ThreadPool
 from procession.runtime.wire import AddressPolicy, Wire
 from procession.telemetry import Level, LineTelemetry
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 MEMORY: Final = "memory:"
 CLOCK_AHEAD_MAX: Final = timedelta(seconds=5)
 """Less is the ordinary work of time synchronisation."""
+LOOK_EVERY: Final = timedelta(milliseconds=50)
+LOOKS_AGAIN: Final = 60
+"""Three seconds in all: longer than any command needs the store for."""
 MASTER_KEY: Final = "master.key"
 MASTER_KEY_BYTES: Final = 32
 
@@ -87,7 +91,7 @@ async def open_world(config: Config, *, on_broken: FailStop | None = None) -> Wo
     """Open the store, or make it. `on_broken` ends the process when the store can be trusted no more."""
     clock, chance = SystemClock(), SystemChance()
     level = {"note": Level.NOTE, "warn": Level.WARN, "silent": Level.SILENT}[config.log]
-    opened = _open_store(config, clock, chance, on_broken)
+    opened = await _open_patiently(config, clock, chance, on_broken)
     connectors = _connectors(clock)
     return World(
         config=config,
@@ -117,6 +121,22 @@ def desk_of(world: World, reopened: Callable[[], Awaitable[None]] | None = None)
 
 
 # --- stores ---
+
+
+async def _open_patiently(config: Config, clock: Clock, chance: Chance, on_broken: FailStop | None) -> OpenStore:
+    """A command holds a store for a moment, and an engine that is just starting answers in a moment: both are waited
+    for. An engine that runs is not.
+    """
+    from procession.storage.sqlite.lock import FolderInUse
+
+    for _ in range(LOOKS_AGAIN):
+        try:
+            return _open_store(config, clock, chance, on_broken)
+        except FolderInUse:
+            if engine_runs(config.folder):
+                raise
+            await pause(LOOK_EVERY)
+    return _open_store(config, clock, chance, on_broken)
 
 
 def _open_store(config: Config, clock: Clock, chance: Chance, on_broken: FailStop | None) -> OpenStore:

@@ -25,5 +25,5 @@ def run(where: str, **options: object) -> None:
         raise Misconfigured(f"this build of procession comes without {where}") from None
     call = cast("Callable[..., int]", found)
     wanted = inspect.signature(call).parameters
-    given = {"clock": SystemClock(), "chance": SystemChance()}
-    raise SystemExit(call(**options, **{name: one for name, one in given.items() if name in wanted}))
+    given: dict[str, object] = {"clock": SystemClock(), "chance": SystemChance()}
+    raise SystemExit(call(**{**{name: one for name, one in given.items() if name in wanted}, **options}))

@@ -2,7 +2,6 @@
 
 import click
 
-from procession.app.system import SystemClock
 from procession.cli import elsewhere
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
@@ -64,5 +63,4 @@ def chaos(store: str, kills: int, powercuts: int, seed: int, as_json: bool) -> N
         powercuts=powercuts,
         seed=seed,
         as_json=as_json,
-        clock=SystemClock(),
     )

@@ -8,6 +8,10 @@ from typing import IO
 from procession.core.errors import Misconfigured
 
 
+class FolderInUse(Misconfigured):
+    """Another process has it: an engine, or for a moment a command."""
+
+
 class FolderLock:
     """Held for as long as the process lives: the kernel frees it when the process dies, however it dies."""
 
@@ -18,7 +22,7 @@ class FolderLock:
         except BlockingIOError:
             holder = _holder(file)
             file.close()
-            raise Misconfigured(
+            raise FolderInUse(
                 f"another engine{holder} uses {folder}: a SQLite store belongs to one engine. Stop that one, choose "
                 f"another folder, or use a Postgres store for several engines"
             ) from None
