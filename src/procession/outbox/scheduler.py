@@ -1,5 +1,6 @@
 """Claims conversations whose next effect may go, and keeps each with one sender until it has nothing more at once."""
 
+import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -86,17 +87,18 @@ class SendScheduler:
         except StoreBroken as broken:
             self._means.fail_stop(f"sends: {broken}")
             return None
-        except BaseException as error:
+        except asyncio.CancelledError:
             if claimed.watched.cause is None:
-                self._tell(claimed, error)
-                if not isinstance(error, Exception):
-                    raise
+                raise
+            return None
+        except Exception as error:  # noqa: BLE001 - a bug in one send must not end the stage
+            self._tell(claimed, error)
             return None
         finally:
             self._watch.end(claimed.watched)
             claimed.watched = None
 
-    def _tell(self, claimed: Claimed, error: BaseException) -> None:
+    def _tell(self, claimed: Claimed, error: Exception) -> None:
         # Whatever was armed is left armed: the sweep will find it, and doubt it.
         self._means.telemetry.count("outbox.failed")
         self._means.telemetry.warn("outbox.failed", effect=claimed.held.effect.id, error=type(error).__name__)

@@ -1,4 +1,4 @@
-"""The directory in SQLite. One process owns the file, so the newest version is kept in memory after it was read once."""
+"""The directory in SQLite. One process owns the file, so the newest version is kept in memory once it was read."""
 
 import sqlite3
 from collections.abc import Callable

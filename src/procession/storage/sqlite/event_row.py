@@ -1,11 +1,12 @@
 """An event's row beside its lane's, as the console reads them."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 from procession.core.event import EventState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
     """Columns in the order of `:event` in sql/console.sql."""
 
@@ -39,6 +40,10 @@ class EventRow:
     try_open: int
     try_at: int | None
     replaying: int
+
+    @classmethod
+    def of(cls, row: tuple[Any, ...]) -> Self:
+        return cls(**dict(zip(cls.__slots__, row, strict=True)))
 
     @property
     def shown_state(self) -> EventState:

@@ -69,7 +69,7 @@ def counts(connection: Connection, tenant: TenantId | None) -> Counts:
 
 
 def why(connection: Connection, what: str, tenant: TenantId | None) -> tuple[EventView, ...]:
-    """By event, provider's id, effect, or provider's reference of one; each found by a key, never by a scan of events."""
+    """By event, provider's id, effect, or provider's reference; each found by a key, never by a scan of events."""
     wanted: dict[tuple[int, str], None] = {}
     places = connection.execute(_SQL["places"], {"tenant": tenant}).fetchall()
     for no, name, channel in places:
@@ -93,7 +93,7 @@ def event_view(connection: Connection, tenant: int, event: str) -> EventView | N
     found = connection.execute(_SQL["event"], (tenant, event)).fetchone()
     if found is None:
         return None
-    row = EventRow(*found)
+    row = EventRow.of(found)
     state = row.shown_state
     turn, ended_at = _turn_of(connection, row, state)
     waits_for = _event_waits(connection, row, state)

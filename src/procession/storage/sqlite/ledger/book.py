@@ -29,6 +29,7 @@ _SQL = statements("book")
 _LOAD_LANE: Final = _SQL["load_lane"]
 _INSERT_LANE: Final = _SQL["insert_lane"]
 _SAVE_LANE: Final = _SQL["save_lane"]
+_GROW_LANE: Final = _SQL["grow_lane"]
 
 LANES_KEPT_MAX: Final = 4_096
 """Lanes that stay in memory between operations: about 4 MB."""
@@ -84,6 +85,7 @@ class Book:
         self._lanes: dict[tuple[int, str, str], Lane] = {}
         self._effects: dict[int, Sent] = {}
         self._changed_lanes: dict[int, Lane] = {}
+        self._grown_lanes: dict[int, Lane] = {}
         self._changed_effects: dict[int, Sent] = {}
 
     @property
@@ -170,6 +172,10 @@ class Book:
     def changed(self, lane: Lane) -> None:
         self._changed_lanes[lane.no] = lane
 
+    def grown(self, lane: Lane) -> None:
+        """Something was appended behind the head of a lane that goes on as it was: only `next_seq` has changed."""
+        self._grown_lanes[lane.no] = lane
+
     # --- effects ---
 
     def effect(self, tenant: int, effect: str) -> Sent | None:
@@ -197,6 +203,11 @@ class Book:
 
     def flush(self) -> None:
         """Write what the operation has changed."""
+        if self._grown_lanes:
+            for no, lane in self._grown_lanes.items():
+                if no not in self._changed_lanes:
+                    self.execute(_GROW_LANE, (lane.next_seq, no, lane.kept_epoch))
+            self._grown_lanes.clear()
         if self._changed_lanes:
             for lane in self._changed_lanes.values():
                 self._save_lane(lane)
@@ -230,6 +241,7 @@ class Book:
         self._lanes.clear()
         self._effects.clear()
         self._changed_lanes.clear()
+        self._grown_lanes.clear()
         self._changed_effects.clear()
         self.turns.clear()
         self.tally.clear()

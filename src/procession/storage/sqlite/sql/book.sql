@@ -26,6 +26,10 @@ UPDATE procession_lane SET
     chained = ?, replaying = ?, aside_seq = ?, order_last = ?
 WHERE no = ? AND epoch = ?;
 
+-- :grow_lane
+-- No column of an index: a lane that only grows costs the write of its row.
+UPDATE procession_lane SET next_seq = ? WHERE no = ? AND epoch = ?;
+
 -- :insert_lane
 INSERT INTO procession_lane (
     phase, next_seq, cursor, epoch, worker, lease_until, ready_pos, due_at, not_before, turn, turn_last,
