@@ -50,6 +50,12 @@ def _at_once() -> float:
     return 0.0
 
 
+def _run_whole(do: Callable[[Book], T], book: Book) -> T:
+    """With everything in the tables that the batch has gathered so far, since such a function may read any of them."""
+    book.flush_turns()
+    return do(book)
+
+
 class SqliteStore:
     """Opened by `open`; everything after that on one event loop."""
 
@@ -173,7 +179,7 @@ class SqliteStore:
         book's connection and rows. What it changes by its own statements in procession_lane, procession_effect or
         procession_tenant the book does not know: `book.forget()` and `book.reload_tenants()` are its affair.
         """
-        return await self._writer.put(do)
+        return await self._writer.put(partial(_run_whole, do))
 
     async def read(self, do: Reading[T]) -> T:
         """Run this on a connection that can only read, on one snapshot."""

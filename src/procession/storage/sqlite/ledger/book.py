@@ -12,7 +12,9 @@ happens inside one write transaction, a row that did not match would be an error
 
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from procession.core.ids import LaneId, TenantId, WorkerId
@@ -30,6 +32,27 @@ _LOAD_LANE: Final = _SQL["load_lane"]
 _INSERT_LANE: Final = _SQL["insert_lane"]
 _SAVE_LANE: Final = _SQL["save_lane"]
 _GROW_LANE: Final = _SQL["grow_lane"]
+
+_LANE_VALUES: Final[Callable[[Lane], tuple[Any, ...]]] = attrgetter(*Lane.COLUMNS[Lane.COLUMNS.index("phase") :], "no")
+"""Of save_lane and insert_lane: every column from `phase` on, in the table's order, then the number."""
+_EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
+    "state",
+    "attempts",
+    "tries",
+    "armed_epoch",
+    "not_before",
+    "doubt_until",
+    "accepted_at",
+    "receipt",
+    "failed",
+    "ref",
+    "reason",
+    "resends",
+    "gate_expired",
+    "changed_at",
+    "ended_at",
+    "no",
+)
 
 LANES_KEPT_MAX: Final = 4_096
 """Lanes that stay in memory between operations: about 4 MB."""
@@ -224,11 +247,15 @@ class Book:
             self._save_effect(sent)
         self._changed_effects.clear()
 
-    def finish(self) -> None:
-        """Write what the transaction has gathered, before its commit."""
+    def flush_turns(self) -> None:
+        """Write the turns that ended: a statement is going to look for them."""
         if self.turns:
             self.connection.executemany(_SQL["insert_turn"], self.turns)
             self.turns.clear()
+
+    def finish(self) -> None:
+        """Write what the transaction has gathered, before its commit."""
+        self.flush_turns()
         if self.tally:
             rows: dict[int, dict[str, int]] = {}
             for (tenant, column), amount in self.tally.items():
@@ -247,42 +274,7 @@ class Book:
         self.tally.clear()
 
     def _save_lane(self, lane: Lane) -> None:
-        values = (
-            lane.phase,
-            lane.next_seq,
-            lane.cursor,
-            lane.epoch,
-            lane.worker,
-            lane.lease_until,
-            lane.ready_pos,
-            lane.due_at,
-            lane.not_before,
-            lane.turn,
-            lane.turn_last,
-            lane.tries,
-            lane.deaths,
-            lane.deaths_alone,
-            lane.first_try_at,
-            lane.try_at,
-            lane.try_open,
-            lane.windowed,
-            lane.has_state,
-            lane.has_steps,
-            lane.parked,
-            lane.parked_for,
-            lane.paused,
-            lane.paused_until,
-            lane.pause_pass,
-            lane.pause_keep,
-            lane.pause_reason,
-            lane.settled_epoch,
-            lane.settled,
-            lane.chained,
-            lane.replaying,
-            lane.aside_seq,
-            lane.order_last,
-            lane.no,
-        )
+        values = _LANE_VALUES(lane)
         if lane.fresh:
             self.execute(_INSERT_LANE, (*values, lane.tenant, lane.lane, lane.side, lane.key, lane.channel))
             lane.fresh = False
@@ -297,27 +289,7 @@ class Book:
         lane.kept_epoch = lane.epoch
 
     def _save_effect(self, sent: Sent) -> None:
-        self.execute(
-            _SQL["save_effect"],
-            (
-                sent.state,
-                sent.attempts,
-                sent.tries,
-                sent.armed_epoch,
-                sent.not_before,
-                sent.doubt_until,
-                sent.accepted_at,
-                sent.receipt,
-                sent.failed,
-                sent.ref,
-                sent.reason,
-                sent.resends,
-                sent.gate_expired,
-                sent.changed_at,
-                sent.ended_at,
-                sent.no,
-            ),
-        )
+        self.execute(_SQL["save_effect"], _EFFECT_VALUES(sent))
         if sent.state != sent.kept_state and sent.state in _ENDED_AS:
             self.tally[sent.tenant, _ENDED_AS[sent.state]] += 1
         if sent.resends != sent.kept_resends:

@@ -16,6 +16,7 @@ _SQL: Final = statements("prune")
 def prune(book: Book, keep: timedelta, rows_max: int) -> Pruned:
     if keep < DEDUP_KEEP_MIN:
         raise BadRequest(f"keep must be at least {DEDUP_KEEP_MIN}: providers repeat deliveries for up to seven days")
+    book.flush_turns()
     horizon = book.now - micros(keep)
     over = book.execute(_SQL["forget_over"], (horizon, rows_max)).rowcount
     turns, events = _forget_turns(book, horizon, rows_max)
