@@ -197,6 +197,34 @@ async def test_no_more_connections_than_allowed_are_open_to_one_origin() -> None
         assert there.visits == 3
 
 
+@pytest.mark.parametrize("doomed", [1, 2])
+@on_each_loop
+async def test_a_resting_connection_that_is_closed_does_not_stand_before_one_that_lives(doomed: int) -> None:
+    async def script(visit: Visit) -> None:
+        await visit.request()
+        await visit.peer.until(lambda: len(visit.peer.requests) >= 2)
+        await visit.say(OK)
+        if visit.number == doomed:
+            await visit.peer.until(lambda: closing)
+        else:
+            await always_ok(visit)
+
+    closing = False
+    async with peer(script) as there, wire() as client:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2):
+                group.create_task(client.call(request(there.url)))
+        closing = True
+        await there.tell()
+        await there.until(lambda: there.ended == 1)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+        answered(await client.call(request(there.url)))
+
+        assert there.visits == 2
+
+
 @on_each_loop
 async def test_no_more_connections_than_allowed_are_open_in_all_and_rested_ones_make_room() -> None:
     async with (
@@ -222,12 +250,15 @@ async def test_an_origin_with_many_calls_does_not_keep_another_waiting() -> None
         answered(await client.call(request(there.url)))
         order.append(name)
 
+    async def ok_once_alone(visit: Visit) -> None:
+        await visit.request()
+        await busy.until(lambda: busy.ended == busy.visits)
+        await visit.say(OK)
+        await visit.end()
+
     gate = Gate()
-    async with (
-        peer(gate.script) as busy,
-        peer(always_ok) as quiet,
-        wire(limits=WireLimits(connections_max=1)) as client,
-    ):
+    limits = WireLimits(connections_max=1)
+    async with peer(gate.script) as busy, peer(ok_once_alone) as quiet, wire(limits=limits) as client:
         async with asyncio.TaskGroup() as group:
             for number in range(10):
                 group.create_task(call(client, busy, f"busy {number}"))
