@@ -124,7 +124,10 @@ class Runner:
             del self._running[watched]
             self._watch.end(watched)
             misuse = opened.close()
-        return _judge(watched.cause, raised or misuse, opened, handler)
+        judged = _judge(watched.cause, raised or misuse, opened, handler)
+        # A plain function cannot be cancelled: what it still asks for is told why it is refused.
+        opened.lost = opened.lost or watched.cause in (Cause.TRUST, Cause.LOST)
+        return judged
 
     def _succeeded(self, flight: Flight, handler: Handler, opened: OpenTurn) -> Settlement:
         outcome = opened.asks.outcome
