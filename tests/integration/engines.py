@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -223,6 +224,12 @@ class Engine:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
+    def stand_still(self, seconds: float) -> None:
+        """SIGSTOP for so long: the length is the very thing that is tested, longer than a lease."""
+        self.signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.signal(signal.SIGCONT)
+
     def wait(self) -> int:
         """Its exit status; what it said is in `said` then."""
         _, self.said = self._process.communicate(timeout=PATIENCE_S)
@@ -245,6 +252,16 @@ class Engine:
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
+
+
+def appears(path: Path) -> bytes:
+    """What a file holds once it is there, whole."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        if path.exists():
+            return path.read_bytes()
+        time.sleep(0.01)
+    raise AssertionError(f"{path.name} never appeared")
 
 
 @contextmanager
