@@ -51,10 +51,8 @@ class Fields:
     text: Place | None
     time: Place | None
     order: OrderRule | None
-
-    def routing(self) -> tuple[tuple[str, ...], ...]:
-        places = (self.id, self.lane, self.kind, None if self.order is None else self.order.place)
-        return tuple(place.path for place in places if place is not None and place.path)
+    routing: tuple[tuple[str, ...], ...]
+    """The paths that decide where it goes: none of their names may be there twice."""
 
 
 def read_fields(settings: Mapping[str, Setting], *, id_default: str | None = None) -> Fields:
@@ -63,13 +61,38 @@ def read_fields(settings: Mapping[str, Setting], *, id_default: str | None = Non
     def optional(name: str) -> Place | None:
         return place(name, settings[name]) if name in settings else None
 
+    own_id, lane = place("id", settings.get("id", id_default)), place("lane", settings.get("lane"))
+    kind, order = place("kind", settings.get("kind")), _order_rule(settings)
+    deciding = (own_id, lane, kind, None if order is None else order.place)
     return Fields(
-        id=place("id", settings.get("id", id_default)),
-        lane=place("lane", settings.get("lane")),
-        kind=place("kind", settings.get("kind")),
+        id=own_id,
+        lane=lane,
+        kind=kind,
         text=optional("text"),
         time=optional("time"),
-        order=_order_rule(settings),
+        order=order,
+        routing=tuple(place.path for place in deciding if place is not None and place.path),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routes:
+    """The settings of one endpoint, read, with the channels that are bound to it."""
+
+    elements: tuple[str, ...] | None
+    account: Place | None
+    live: tuple[Channel, ...]
+    by_account: Mapping[str, Channel]
+
+
+def read_routes(settings: Mapping[str, Setting], channels: Sequence[Channel]) -> Routes:
+    live = tuple(channel for channel in channels if channel.active)
+    return Routes(
+        elements=elements_path(settings),
+        account=place("account", settings["account"]) if "account" in settings else None,
+        live=live,
+        # Of several the first: `apply` refuses a second one.
+        by_account={channel.account: channel for channel in reversed(live)},
     )
 
 
@@ -126,14 +149,9 @@ class Unfit(Exception):
     """Part of a delivery cannot be routed; the text goes to quarantine with it."""
 
 
-def parse_fields(
-    endpoint_settings: Mapping[str, Setting],
-    channels: Sequence[Channel],
-    delivery: Delivery,
-    fields_of: Callable[[Channel], Fields],
-) -> Parsed:
+def parse_fields(routes: Routes, delivery: Delivery, fields_of: Callable[[Channel], Fields]) -> Parsed:
     """Whatever the body holds, it is answered: as arrivals, or unreadable with the reason."""
-    path = elements_path(endpoint_settings)
+    path = routes.elements
     parsed = read_json(delivery.body)
     if isinstance(parsed, NotJson):
         return Parsed(unreadable=(Unreadable(reason=parsed.reason, body=delivery.body),))
@@ -142,39 +160,35 @@ def parse_fields(
         return Parsed(unreadable=(Unreadable(reason=parts.reason, body=delivery.body),))
     if len(parts) > ELEMENTS_MAX:
         return Parsed(unreadable=(Unreadable(reason=f"more than {ELEMENTS_MAX} elements", body=delivery.body),))
-    account = place("account", endpoint_settings["account"]) if "account" in endpoint_settings else None
     arrivals: list[Arrival] = []
     unreadable: list[Unreadable] = []
     for part in parts:
         try:
             element = parsed if path is None else read_json(part)
-            channel = _channel_of(channels, account, element, part, delivery)
+            channel = _channel_of(routes, element, part, delivery)
             arrivals.append(_arrival(channel, fields_of(channel), element, part, delivery))
         except Unfit as unfit:
             unreadable.append(Unreadable(reason=str(unfit), body=part))
     return Parsed(arrivals=tuple(arrivals), unreadable=tuple(unreadable))
 
 
-def _channel_of(
-    channels: Sequence[Channel], account: Place | None, element: object, part: bytes, delivery: Delivery
-) -> Channel:
+def _channel_of(routes: Routes, element: object, part: bytes, delivery: Delivery) -> Channel:
     """Only among the channels that are bound to the endpoint: one tenant's source must not speak for another's."""
-    live = [channel for channel in channels if channel.active]
+    account = routes.account
     if account is None:
-        if len(live) != 1:
-            raise Unfit(f"the endpoint has {len(live)} active channels and no `account` setting to choose by")
-        return live[0]
+        if len(routes.live) != 1:
+            raise Unfit(f"the endpoint has {len(routes.live)} active channels and no `account` setting to choose by")
+        return routes.live[0]
     if account.path and is_said_twice(part, account.path):
         raise Unfit(f"{account.text} is there twice")
-    said = text_of("account", account.find(element, delivery))
-    for channel in live:
-        if channel.account == said:
-            return channel
-    raise Unfit("no active channel of this endpoint has the account that the element names")
+    channel = routes.by_account.get(text_of("account", account.find(element, delivery)))
+    if channel is None:
+        raise Unfit("no active channel of this endpoint has the account that the element names")
+    return channel
 
 
 def _arrival(channel: Channel, fields: Fields, element: object, part: bytes, delivery: Delivery) -> Arrival:
-    for path in fields.routing():
+    for path in fields.routing:
         if is_said_twice(part, path):
             raise Unfit(f"/{'/'.join(path)} is there twice")
     text = fields.text.find(element, delivery) if fields.text is not None else None

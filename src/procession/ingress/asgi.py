@@ -1,6 +1,7 @@
 """The ASGI application of ingress: `/hooks/{endpoint}` and `/health`. Other faces are mounted beside it by prefix."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from procession.core.limits import BODY_BYTES_MAX
 from procession.ingress.answers import HEALTHY, NO_SUCH_PAGE, NOT_READY, TOO_LARGE, HttpAnswer
@@ -59,7 +60,7 @@ class IngressApp:
             method=str(scope["method"]),
             path=str(scope["path"]),
             query=query.decode("latin-1") if isinstance(query, bytes) else "",
-            headers=tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers),
+            headers=tuple([(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in headers]),
             body=body,
             received_at=self._clock.now(),
         )
@@ -84,6 +85,14 @@ async def body_of(receive: Receive, bytes_max: int = BODY_BYTES_MAX) -> bytes:
 
 
 async def answer_with(send: Send, answer: HttpAnswer) -> None:
+    start, body = _events_of(answer)
+    await send(start)
+    await send(body)
+
+
+@lru_cache(maxsize=64)
+def _events_of(answer: HttpAnswer) -> tuple[dict[str, object], dict[str, object]]:
+    """Made once: nearly all answers are one of the few that `answers` names."""
     headers = [
         (b"content-type", answer.content_type),
         (b"content-length", str(len(answer.body)).encode("ascii")),
@@ -93,5 +102,7 @@ async def answer_with(send: Send, answer: HttpAnswer) -> None:
         headers.append((b"x-content-type-options", b"nosniff"))
     if answer.retry_after is not None:
         headers.append((b"retry-after", str(answer.retry_after).encode("ascii")))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    return (
+        {"type": "http.response.start", "status": answer.status, "headers": headers},
+        {"type": "http.response.body", "body": answer.body},
+    )

@@ -32,8 +32,13 @@ class Delivery:
         """The value of a header that occurs exactly once; a doubled one is as good as none where a signature depends
         on it.
         """
-        found = [value for key, value in self.headers if key == name]
-        return found[0] if len(found) == 1 else None
+        found: str | None = None
+        for key, value in self.headers:
+            if key == name:
+                if found is not None:
+                    return None
+                found = value
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from procession.connectors.fields import FIELD_SETTINGS, Fields, elements_path, parse_fields, read_fields
+from procession.connectors.fields import (
+    FIELD_SETTINGS,
+    Fields,
+    Routes,
+    elements_path,
+    parse_fields,
+    read_fields,
+    read_routes,
+)
 from procession.connectors.known import check_known
 from procession.connectors.once import OncePerVersion
 from procession.connectors.plain.actions import ACTIONS, SEND_SETTINGS, check_payload, timeout_of
@@ -11,6 +19,7 @@ from procession.connectors.plain.verify import SCHEME_SETTINGS, Scheme, read_sch
 from procession.connectors.pointer import place
 from procession.connectors.terms import SEND_TERMS, read_terms
 from procession.core.effect import Repeatability
+from procession.core.ids import EndpointName
 from procession.core.verdict import Uncertain, Verdict
 from procession.ports.clock import Clock
 from procession.ports.connector import Answer, Call, Delivery, Parsed
@@ -31,6 +40,7 @@ class PlainConnector:
         self._fields = OncePerVersion[Channel, Fields](
             lambda channel: (channel.tenant, channel.name), self.read_channel
         )
+        self._routes: dict[EndpointName, tuple[Endpoint, Sequence[Channel], Routes]] = {}
         self._schemes = OncePerVersion[Endpoint, Scheme](
             lambda endpoint: endpoint.name, lambda endpoint: read_scheme(endpoint.settings)
         )
@@ -51,7 +61,16 @@ class PlainConnector:
         return verify_hmac(self._schemes.of(endpoint), secrets, delivery)
 
     def parse(self, endpoint: Endpoint, channels: Sequence[Channel], delivery: Delivery) -> Parsed:
-        return parse_fields(endpoint.settings, channels, delivery, self._fields.of)
+        return parse_fields(self._routes_of(endpoint, channels), delivery, self._fields.of)
+
+    def _routes_of(self, endpoint: Endpoint, channels: Sequence[Channel]) -> Routes:
+        """Read once for each version of the endpoint and of its channels: an endpoint may have a thousand of them."""
+        kept = self._routes.get(endpoint.name)
+        if kept is not None and kept[0] is endpoint and kept[1] is channels:
+            return kept[2]
+        routes = read_routes(endpoint.settings, channels)
+        self._routes[endpoint.name] = (endpoint, channels, routes)
+        return routes
 
     def read_channel(self, channel: Channel) -> Fields:
         return read_fields(channel.settings)
