@@ -149,7 +149,8 @@ class LastLook:
             return (book.state,)
         if book.state is EffectState.PENDING:
             return (EffectState.CANCELLED,)
-        return (EffectState.SKIPPED,) if book.terms.doubt is DoubtPolicy.SKIP else ()
+        ends = {DoubtPolicy.SKIP: EffectState.SKIPPED, DoubtPolicy.RESEND: EffectState.CANCELLED}
+        return (ends[book.terms.doubt],) if book.terms.doubt in ends else ()
 
     # --- lanes ---
 

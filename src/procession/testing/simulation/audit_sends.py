@@ -203,14 +203,21 @@ class SendsAudit:
         if effect.state is _S.DOUBT and effect.doubt_until is not None and effect.doubt_until <= at:
             if effect.terms.doubt is DoubtPolicy.SKIP:
                 effect.state = _S.SKIPPED
-        elif effect.state is _S.PENDING and self._is_droppable(book, effect, at):
+            elif effect.terms.doubt is DoubtPolicy.RESEND and effect.resends < effect.terms.resends_max:
+                effect.state, effect.doubt_until = _S.PENDING, None
+                effect.resends += 1
+        if effect.state is _S.PENDING and self._is_droppable(book, effect, at):
             effect.state = _S.CANCELLED
 
     def _may_be_over(self, own: EffectBook, at: datetime) -> bool:
         if own.state is _S.DOUBT:
-            over = own.doubt_until is not None and own.doubt_until <= at
-            return over and own.terms.doubt is DoubtPolicy.SKIP
-        return own.state is _S.PENDING and self._is_droppable(self.conversation(own.tenant, own.draft.lane), own, at)
+            if own.doubt_until is None or own.doubt_until > at or own.terms.doubt is DoubtPolicy.PARK:
+                return False
+            if own.terms.doubt is DoubtPolicy.SKIP:
+                return True
+        elif own.state is not _S.PENDING:
+            return False
+        return self._is_droppable(self.conversation(own.tenant, own.draft.lane), own, at)
 
     def _is_droppable(self, book: ConversationBook, effect: EffectBook, at: datetime) -> bool:
         """It waited through a pause that is over, and was not to be kept."""

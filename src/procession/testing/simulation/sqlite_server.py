@@ -35,6 +35,7 @@ _SHARES: Final = (
     (0.0012, CommitFault.UNKNOWN_KEPT),
     (0.0012, CommitFault.UNKNOWN_LOST),
 )
+_BREAKS: Final = frozenset({CommitFault.UNKNOWN_KEPT, CommitFault.UNKNOWN_LOST})
 _DEATHS: Final = {"begin": 0.02, "record": 0.008, "settle": 0.004, "remember": 0.008, "accept": 0.002}
 """How likely a node dies right after such a commit, before anybody has heard of it."""
 
@@ -94,7 +95,8 @@ class Commits(Faults):
         for share, fault in _SHARES:
             drawn -= share
             if drawn < 0:
-                return fault
+                # What ends a process has a place only where there is one.
+                return fault if self._node is not None or fault not in _BREAKS else CommitFault.NONE
         return CommitFault.NONE
 
     def _perhaps_die(self, names: set[str]) -> None:
@@ -155,26 +157,20 @@ def opened(
 
 
 class SqliteServer:
-    """One ledger that several nodes call. When it breaks it is opened anew, as by another process on the same file."""
+    """One ledger that several nodes call. It is opened once: opening a file tells SQLite that every holder is dead, which
+    is true of the one engine that it is made for, and would not be true of these.
+    """
 
     def __init__(
-        self, folder: Path, clock: NodeClock, chance: SeededChance, loop: SimulatedLoop, commits: Commits, ground: Ground
+        self, folder: Path, clock: NodeClock, chance: SeededChance, loop: SimulatedLoop, commits: Commits
     ) -> None:
         self.is_away = False
         self._folder = folder
-        self._clock = clock
-        self._chance = chance
         self._loop = loop
         self._commits = commits
-        self._ground = ground
-        self._is_broken = False
-        self._open()
-
-    def _open(self) -> None:
-        self._store = opened(self._folder, self._clock, self._chance, self._loop, self._commits, self._broke)
+        self._store = opened(folder, clock, chance, loop, commits, _broke)
         self._console = SqliteConsole(self._store)
         self._directory = SqliteDirectory(self._store)
-        self._is_broken = False
 
     @property
     def directory(self) -> Directory:
@@ -187,17 +183,11 @@ class SqliteServer:
     def now(self) -> datetime:
         return self._store.now()
 
-    def _broke(self, _error: BaseException) -> None:
-        self._is_broken = True
-        self._loop.home.run(self._loop.call_later, self._chance.uniform(0.05, 1), self.restart)
-
     def restart(self) -> None:
-        self._store.abandon()
-        self._open()
-        self._ground.reopened()
+        """See above."""
 
     def submit(self, name: str, args: Mapping[str, Any], done: Done) -> None:
-        if self.is_away or self._is_broken:
+        if self.is_away:
             done(None, StoreAway("an outage"))
         else:
             self._loop.home.start(self._submit(name, args, done))
@@ -221,6 +211,10 @@ class SqliteServer:
 
     def close(self) -> None:
         self._store.abandon()
+
+
+def _broke(error: BaseException) -> None:
+    raise AssertionError("nothing that is done to this ledger breaks it") from error
 
 
 async def asked(console: Console, commits: Commits, verb: str, args: Mapping[str, Any]) -> Any:

@@ -182,7 +182,7 @@ class World:
             case StoreKind.SQLITE:
                 commits = Commits(chance, trouble / 3, self.auditor, self.auditor.seen, None)
                 self._heal_server.append(lambda: setattr(commits, "is_healed", True))
-                return SqliteServer(folder, clock, chance, self._loop, commits, self.auditor)
+                return SqliteServer(folder, clock, chance, self._loop, commits)
             case StoreKind.EMBEDDED:
                 embedded = Embedded(folder, self._clocks["n1"], chance, trouble, self.auditor, self.auditor.seen)
                 self._heal_server.append(embedded.heal)
