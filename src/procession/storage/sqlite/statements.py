@@ -1,7 +1,8 @@
 """The SQL of this store: files in `sql/`, one a group of statements, each statement under its name.
 
 Each text ends with a mark of ours. The driver keeps compiled statements by their text, and a statement of a handler
-(`turn.sql`) is judged when it is compiled: with the mark, none of its texts can meet one that was compiled for us.
+(`turn.sql`) is judged when it is compiled: with the mark, none of its texts meets one of ours by chance.
+COMMIT and ROLLBACK are not run as texts at all, so that no text for them is ever kept.
 """
 
 import re

@@ -41,8 +41,6 @@ T = TypeVar("T")
 
 _SQL: Final = statements("store")
 _BEGIN: Final = own("BEGIN IMMEDIATE")
-_COMMIT: Final = own("COMMIT")
-_ROLLBACK: Final = own("ROLLBACK")
 
 _CERTAIN: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM})
 """Primary codes after which the transaction certainly did not happen, once it is rolled back."""
@@ -191,7 +189,7 @@ class Ledger:
             if rows:
                 connection.execute(_SQL["commit"], (book.now,))
             if fault in (CommitFault.NONE, CommitFault.UNKNOWN_KEPT):
-                connection.execute(_COMMIT)
+                connection.commit()
         except sqlite3.Error as error:
             if _primary(error) not in _CERTAIN:
                 raise
@@ -229,7 +227,7 @@ class Ledger:
     def _roll_back(self) -> None:
         """And make sure of it: the number that each commit raises has to be what it was."""
         if self._connection.in_transaction:
-            self._connection.execute(_ROLLBACK)
+            self._connection.rollback()
         self.book.forget()
         self.book.shares.rollback()
         (batch,) = self._connection.execute(_SQL["batch"]).fetchone()
