@@ -9,7 +9,6 @@ from procession.core.limits import KEEP_TURNS_MAX, POLL
 from procession.core.turn import HeldEffect
 from procession.outbox.means import Means
 from procession.outbox.sender import Sender
-from procession.ports.bell import Ring
 from procession.ports.store import Ask
 from procession.runtime.keepalive import Keepalive, Kept
 from procession.runtime.loop import AGAIN
@@ -67,7 +66,6 @@ class SendScheduler:
         finally:
             self.keepalive.drop(claimed.kept)
             self._claimed.pop(claimed.kept, None)
-            self._means.bell.ring(Ring.UPKEEP)
 
     async def _send_on(self, claimed: Claimed) -> None:
         """This effect, and those behind it that may go at once; bounded, so that no conversation holds a slot."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from procession.core.effect import EffectState
+from procession.core.effect import Effect, EffectState
 from procession.core.errors import SecretMissing, StoreError
 from procession.core.event import Intake, Sighting
 from procession.core.ids import EndpointName
@@ -19,6 +19,7 @@ from procession.core.turn import Began, HeldEffect, NotBegun, Recorded
 from procession.core.verdict import Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
 from procession.outbox.means import Means
 from procession.outbox.outlets import Outlet
+from procession.ports.bell import Ring
 from procession.ports.connector import Call
 from procession.runtime.crashpoint import crashpoint
 from procession.runtime.insist import insist
@@ -128,6 +129,8 @@ class Sender:
             self._means.telemetry.count("outbox.record_lost")
             await self._testify(held, verdict)
             return None
+        if _comes_due(held.effect, verdict):
+            self._means.bell.ring(Ring.UPKEEP)
         if recorded.next is not None:
             kept.trust.renewed(self._ttl, since)
         return recorded.next
@@ -157,3 +160,9 @@ class Sender:
 
     def _count(self, verdict: Verdict) -> None:
         self._means.telemetry.count(f"outbox.{type(verdict).__name__.lower()}")
+
+
+def _comes_due(effect: Effect, verdict: Verdict) -> bool:
+    """Whether the conversation waits for a moment now, that upkeep has to know of: a retry, a doubt, a gate, a gap."""
+    gate = effect.terms.gate
+    return not isinstance(verdict, Confirmed) or gate.receipt > verdict.receipt or gate.gap > timedelta(0)
