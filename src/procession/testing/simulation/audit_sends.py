@@ -188,6 +188,8 @@ class SendsAudit:
         about = (before.draft.id, by, book.lane)
         if before.state not in ENDED:
             self._pass_by_time(book, before, at)
+        if before.state not in ENDED and before.may_be_over:
+            before.state = _S.CANCELLED
         if before.state not in ENDED:
             self._fail("S5c", f"#{before.oseq} is {before.state}, and the next one goes", *about)
         elif before.state is _S.CONFIRMED and before.confirmed_at is not None and not before.may_be_over:
@@ -264,6 +266,8 @@ class SendsAudit:
         elif answer.fate is Fate.LOST:
             self._refused(book, lease, "begin", effect, ours=ours)
         else:
+            if ours and own.state is _S.ARMED and own.attempts == attempt and own.armed_epoch == lease.epoch:
+                self._fail("B1", "it was begun so already, and a repeat is told that it was not", effect, book.lane)
             book.let_go()
             if answer.reason == "too old" and own.state is _S.PENDING:
                 own.state = _S.REFUSED
@@ -490,6 +494,7 @@ class SendsAudit:
         self.era, self.sending_paused = era, True
         for effect in self.effects.values():
             if effect.state in (_S.PENDING, _S.ARMED):
+                effect.may_be_over = effect.may_be_over or self._may_be_over(effect, at)
                 effect.state, effect.doubt_until = _S.DOUBT, at + effect.terms.doubt_wait
         for book in self.conversations.values():
             book.let_go()

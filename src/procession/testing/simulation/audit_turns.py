@@ -335,6 +335,7 @@ class TurnsAudit:
     def new_era(self, era: int) -> None:
         self.era = era
         for lane in self.lanes.values():
+            lane.tries -= lane.open_try
             lane.let_go()
 
     def paused(self, tenant: TenantId, lane: LaneId, until: datetime) -> None:
@@ -380,10 +381,12 @@ class TurnsAudit:
 
     # --- handlers ---
 
-    def started(self, node: str, held: HeldTurn, now: datetime) -> None:
+    def started(self, node: str, held: HeldTurn, now: datetime | None) -> None:
+        """`now` None: in a thread, which may begin a moment after its trust was looked at; its steps look again."""
         lane = self.lane(held.lease.tenant, held.lease.lane)
         self._history.note(node, "plays", (lane.lane, held.id), f"epoch {held.lease.epoch}", f"try {held.tries}")
-        self.check_holds(held, now, "a handler was started")
+        if now is not None:
+            self.check_holds(held, now, "a handler was started")
         self._played.add((lane.tenant, held.id, held.lease.epoch))
         running = self._running.setdefault(node, {})
         others = {turn: alone for turn, alone in running.items() if turn != held.id}

@@ -97,6 +97,7 @@ class Auditor:
         until = at + args["ttl"]
         for lease in args["leases"]:
             side = self.turns if lease.side is Side.TURNS else self.sends
+            self.history.note(lease.worker, "renews", (lease.lane,), lease.side, "lost" if lease in lost else "")
             side.renewed(lease, until, lost=lease in lost)
 
     def _remember(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
@@ -190,8 +191,8 @@ class Auditor:
 
     # --- handlers ---
 
-    def started(self, node: Node, held: HeldTurn) -> None:
-        self.turns.started(repr(node), held, self.store_now())
+    def started(self, node: Node, held: HeldTurn, *, in_thread: bool = False) -> None:
+        self.turns.started(repr(node), held, None if in_thread else self.store_now())
         for event in held.events:
             for tenant in self._shape.tenants:
                 if tenant != event.tenant and canary(tenant).encode() in event.payload:

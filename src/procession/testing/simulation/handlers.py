@@ -65,16 +65,16 @@ def app_of(node: Node, script: Script) -> App:
 
     @app.on("thread.*", retry=_RETRY)
     def thread(turn: PlainTurn) -> None:
-        _begin(node, script, turn)
+        _begin(node, script, turn, in_thread=True)
         turn.reply(_content(turn, 0))
         script.auditor.ended(node, turn.id)
 
     return app
 
 
-def _begin(node: Node, script: Script, turn: TurnFace) -> None:
+def _begin(node: Node, script: Script, turn: TurnFace, *, in_thread: bool = False) -> None:
     held = turn._open.held
-    script.auditor.started(node, held)
+    script.auditor.started(node, held, in_thread=in_thread)
     state = turn.state
     state["played"] = state.get("played", 0) + 1
     state["sum"] = (state.get("sum", 0) * 31 + sum(event.seq for event in turn.events)) % 1_000_003
@@ -175,6 +175,7 @@ class _Play:
                 self._decide(word, op)
         elif word == "stop":
             if script.goes_wrong(turn, word, 1):
+                script.auditor.note(repr(self._node), "stands still", (turn.id,), "stopped by its handler")
                 self._node.pause(turn._open.means.lease_ttl * op[1])
                 await sleep(0.01)
         elif script.goes_wrong(turn, word, op[1]):

@@ -237,6 +237,7 @@ def new_era(book: Book, actor: str, reason: str) -> int:
         lane = book.lane_numbered(no)
         if lane.side == TURNS:
             end_open_try(book, lane, "a new era began")
+            lane.tries -= 1
         rest(book, lane, LaneMove.RELEASE)
         book.flush()
     for (no,) in book.execute(_SQL["sends_with_work"]).fetchall():
