@@ -39,6 +39,10 @@ class WriterConnection(sqlite3.Connection):
         self._refuse_if_lent()
         super().set_progress_handler(progress_handler, n)
 
+    def blobopen(self, *_args: object, **_words: object) -> sqlite3.Blob:
+        """It writes into any row without a statement, and so past the guard; the store has no use for it either."""
+        raise sqlite3.ProgrammingError(_LENT)
+
     def deserialize(self, *_args: object, **_words: object) -> None:
         """It would put another file in the place of this one; the store has no use for it either."""
         raise sqlite3.ProgrammingError(_LENT)

@@ -50,7 +50,9 @@ def open_writer(folder: Path, clock: Clock, chance: Chance) -> WriterConnection:
     """The one connection that writes; the caller holds the folder's lock."""
     _check_library()
     path = folder / DATABASE
-    is_new = not path.exists()
+    # Its log takes the file's mode when it is made, which is before anything could be changed about a file that SQLite
+    # has made.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = WriterConnection(
         path, isolation_level=None, check_same_thread=False, cached_statements=_STATEMENTS_KEPT
     )
@@ -64,9 +66,8 @@ def open_writer(folder: Path, clock: Clock, chance: Chance) -> WriterConnection:
     except BaseException:
         connection.close()
         raise
-    if is_new:
-        path.chmod(0o600)
-        _sync_folder(folder)
+    # Each time: whoever made the file may have died before this.
+    _sync_folder(folder)
     return connection
 
 
@@ -78,6 +79,8 @@ def open_reader(folder: Path) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA busy_timeout = 2000")
+    # Looked into once, so that it has the file open in earnest: see `SqliteStore.abandon`.
+    _version(connection)
     return connection
 
 

@@ -61,6 +61,10 @@ _WRITES_BESIDE: Final = frozenset(
 )
 """The index or trigger is the first, its table the second; ALTER TABLE: the database, and the table."""
 _NEVER: Final = frozenset({sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH})
+_HIDES_OTHERS: Final = frozenset({sqlite3.SQLITE_CREATE_TEMP_TABLE, sqlite3.SQLITE_CREATE_TEMP_VIEW})
+"""What is temporary stands in front of a table of its name: our own statements would read and write it instead of the
+file, and every commit after that would be lost.
+"""
 _PRAGMAS: Final = frozenset({"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"})
 """Those that only read, and that tools use to look at a table."""
 
@@ -117,6 +121,9 @@ class SqlRunner:
     ) -> int:
         if not self._connection.lent:
             return sqlite3.SQLITE_OK
+        if not self._connection.in_transaction:
+            # It rolled back (`INSERT OR ROLLBACK`), and went on: what it writes now would be kept without its turn.
+            return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK if _is_allowed(action, first or "", second or "") else sqlite3.SQLITE_DENY
 
 
@@ -129,7 +136,7 @@ _STORES_OWN: Final = frozenset(
 def _is_allowed(action: int, first: str, second: str) -> bool:
     if action in _NEVER:
         return False
-    if action in _WRITES:
+    if action in _WRITES or action in _HIDES_OTHERS:
         return not _is_ours(first)
     if action in _WRITES_BESIDE:
         return not _is_ours(first) and not _is_ours(second)

@@ -165,9 +165,10 @@ class SqliteStore:
         await self._writer.close()
         if not self._closed:
             self._closed = True
-            self._reader.close()
-            self._ledger.close()
-            self._lock.release()
+            if self._ledger.broken is None:
+                self._reader.close()
+                self._ledger.close()
+            self._let_go()
 
     # --- for the console, the directory and the vault of this store ---
 
@@ -190,6 +191,11 @@ class SqliteStore:
         self._writer.abandon()
         if not self._closed:
             self._closed = True
-            self._reader.close()
-            self._ledger.abandon()
-            self._lock.release()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        # The writer first: whoever is last to close a file moves the log into it, and the reader cannot. After a failure
+        # the log has to stay as it is, for the process that opens the file next.
+        self._ledger.abandon()
+        self._reader.close()
+        self._lock.release()

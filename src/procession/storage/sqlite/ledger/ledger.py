@@ -113,8 +113,7 @@ class Ledger:
 
     def close(self) -> None:
         """Move the whole log into the file, and let go."""
-        if self.broken is None:
-            self.checkpoint("TRUNCATE")
+        self.checkpoint("TRUNCATE")
         self._connection.close()
 
     def abandon(self) -> None:
@@ -125,6 +124,8 @@ class Ledger:
 
     def checkpoint(self, mode: str = "PASSIVE") -> None:
         """Move what is in the log into the file. Only the writer does this, between its own transactions."""
+        if self.broken is not None:
+            return
         try:
             self._connection.execute(_CHECKPOINTS[mode]).fetchall()
             self.rows_since_checkpoint = 0
