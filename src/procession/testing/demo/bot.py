@@ -20,5 +20,5 @@ async def answer(turn: Turn) -> None:
 
 async def think(text: str) -> str:
     """As long as a very quick model."""
-    await asyncio.sleep(0.004)
+    await asyncio.sleep(0.012)
     return text.upper()

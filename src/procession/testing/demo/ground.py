@@ -1,4 +1,4 @@
-"""Where the demo takes place: a folder, an engine on it that can be killed, and a receiver of replies for each tenant."""
+"""Where the demo takes place: a folder, an engine on it that can be killed, a receiver of replies for each tenant."""
 
 import hashlib
 import hmac
@@ -86,12 +86,16 @@ class Overheard(History):
 
 
 class Ground(AsyncExitStack):
-    def __init__(self, folder: Path, *, clock: Clock, chance: SeededChance, referee: Referee, pulse: Pulse) -> None:
+    def __init__(
+        self, folder: Path, *, clock: Clock, chance: SeededChance, referee: Referee, pulse: Pulse, bot: str = BOT
+    ) -> None:
+        """`bot`: so that a test can play one that answers wrongly."""
         super().__init__()
         self.port = free_port()
         self.doubted: set[str] = set()
         """Sends that a kill left in doubt, and that have not been seen again since."""
         self._folder = folder
+        self._bot = bot
         self._data = folder / "procession-data"
         self._clock = clock
         self._chance = chance
@@ -123,7 +127,7 @@ class Ground(AsyncExitStack):
         here = ("--host", "127.0.0.1", "--port", str(self.port), "--lease", LEASE, "--log", "silent")
         self._served = await self.enter_async_context(
             Served(
-                argv=(*procession, "serve", BOT, *here, *reach),
+                argv=(*procession, "serve", self._bot, *here, *reach),
                 folder=self._folder,
                 port=self.port,
                 clock=self._clock,

@@ -1,4 +1,4 @@
-"""What the live view draws as lines: how much was accepted, how soon it was answered 200, how soon it was replied to."""
+"""What the live view draws as lines: how much was accepted, how soon it was answered 200, how soon replied to."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -18,13 +18,15 @@ class Sample:
     """In this part of a second."""
     answer_ms: float | None
     """The median wait for a 200; None where none was given."""
+    is_down: bool = False
 
 
 class Pulse:
     def __init__(self, clock: Clock) -> None:
         self.samples: deque[Sample] = deque(maxlen=SAMPLES)
         self.first_reply_at: float | None = None
-        """The first reply since `mark`."""
+        """The first reply since the engine went down."""
+        self.is_down = True
         self._clock = clock
         self._sampled_at = clock.monotonic()
         self._accepted = 0
@@ -52,15 +54,22 @@ class Pulse:
         if self.first_reply_at is None:
             self.first_reply_at = now
 
-    def mark(self) -> None:
+    def went_down(self) -> None:
         """From here on, when is the first reply?"""
+        self.is_down = True
         self.first_reply_at = None
+
+    def came_up(self) -> None:
+        self.is_down = False
+        if not self.samples:
+            self._sampled_at = self._clock.monotonic()
 
     def beat(self) -> None:
         """Close a sample, if it is time."""
         now = self._clock.monotonic()
         while now - self._sampled_at >= SAMPLE_S:
-            self.samples.append(Sample(accepted=self._accepted, answer_ms=_ms(median(self._answers))))
+            answer_ms = _ms(median(self._answers))
+            self.samples.append(Sample(accepted=self._accepted, answer_ms=answer_ms, is_down=self.is_down))
             self._accepted = 0
             self._answers.clear()
             self._sampled_at += SAMPLE_S

@@ -1,7 +1,7 @@
 """Judges every reply as it reaches its receiver; knows only what the users typed, and asks the engine for nothing.
 
-A user's texts are numbered 1, 2, 3 as they are typed, and each is owed two replies. So a conversation's replies have one
-right order: 1 step 1, 1 step 2, 2 step 1, and so on. Whatever else comes is counted against the engine at once.
+A user's texts are numbered 1, 2, 3 as they are typed, and each is owed two replies. So the replies of a conversation
+have one right order: 1 step 1, 1 step 2, 2 step 1, and so on. Whatever else comes is counted against the engine.
 """
 
 from collections import deque

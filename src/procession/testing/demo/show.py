@@ -11,7 +11,7 @@ from typing import Final
 from procession.ports.clock import Clock
 from procession.runtime.pause import pause
 from procession.testing.demo.crowd import Crowd
-from procession.testing.demo.ground import FLOODS, Ground
+from procession.testing.demo.ground import BOT, FLOODS, Ground
 from procession.testing.demo.pulse import Pulse
 from procession.testing.demo.referee import Referee
 from procession.testing.demo.verdict import Kill, Verdict, verdict
@@ -26,16 +26,17 @@ _NEWS_MAX: Final = 12
 
 
 class Show:
-    def __init__(self, folder: Path, *, seconds: float, seed: int, clock: Clock) -> None:
+    def __init__(self, folder: Path, *, seconds: float, seed: int, clock: Clock, bot: str = BOT) -> None:
         chance = SeededChance(seed)
         self.seconds = seconds
         self.referee = Referee()
         self.pulse = Pulse(clock)
-        self.ground = Ground(folder, clock=clock, chance=chance.of("ground"), referee=self.referee, pulse=self.pulse)
+        self.ground = Ground(
+            folder, clock=clock, chance=chance.of("ground"), referee=self.referee, pulse=self.pulse, bot=bot
+        )
         self.news: deque[tuple[float, str, str]] = deque(maxlen=_NEWS_MAX)
         """When, what kind (`kill`, `good`, `note`), what."""
         self.now = "starting an engine"
-        self.is_down = True
         self.kills: list[Kill] = []
         self.on_news: Callable[[float, str], None] = lambda _at, _text: None
         self._clock = clock
@@ -67,7 +68,7 @@ class Show:
             await ground.open()
             await ground.served.start()
             took = await ground.served.wait_until_healthy(HEALTHY_WITHIN)
-            self.is_down = False
+            self.pulse.came_up()
             self._begun = self._clock.monotonic()
             self._tell("note", f"procession serve runs, {took.total_seconds():.1f} s after its start")
             async with asyncio.TaskGroup() as group:
@@ -87,7 +88,7 @@ class Show:
         await self._play_until(0.2 * self.seconds)
         self._crowd.floods = True
         self._tell("note", f"{FLOODS} floods: 24 buyers type without a pause")
-        self.now = f"{FLOODS} floods; the other shops do not notice"
+        self.now = f"{FLOODS} floods; watch how long the other shops wait for a reply"
         await self._play_until(min(KILL_AT_MOST_S, 0.4 * self.seconds), or_a_kill=True)
         if not self.kills:
             await self._kill()
@@ -117,6 +118,10 @@ class Show:
         while (not self._crowd.is_quiet or self.referee.owed()) and self.passed < until:
             await self._beat()
 
+    async def _beats(self) -> None:
+        while True:
+            await self._beat()
+
     async def _beat(self) -> None:
         await pause(_BEAT)
         self.pulse.beat()
@@ -126,29 +131,33 @@ class Show:
 
     async def _kill(self) -> None:
         served = self.ground.served
-        self.is_down = True
+        self.pulse.went_down()
         self._killed_at = self._clock.monotonic()
         await served.kill()
         self._owed_at_kill = self.referee.owed()
         left = await asyncio.to_thread(self.ground.left_behind)
         self.ground.doubted = set(left.sends)
-        self.pulse.mark()
         what = f"{left.turns} turns in flight, {len(left.sends)} sends begun, {len(self._owed_at_kill)} texts waiting"
         self._tell("kill", f"kill -9 of the engine: {what}")
         self.now = "the engine is dead; the provider keeps on delivering"
         await served.start()
-        await served.wait_until_healthy(HEALTHY_WITHIN)
-        self.is_down = False
+        async with asyncio.TaskGroup() as group:
+            beats = group.create_task(self._beats())
+            await served.wait_until_healthy(HEALTHY_WITHIN)
+            beats.cancel()
+        self.pulse.came_up()
         after = self._clock.monotonic() - self._killed_at
         self.kills.append(
-            Kill(turns=left.turns, sends=len(left.sends), owed=len(self._owed_at_kill), accepting_after_s=round(after, 2))
+            Kill(
+                turns=left.turns, sends=len(left.sends), owed=len(self._owed_at_kill), accepting_after_s=round(after, 2)
+            )
         )
         self._tell("good", f"back in {after:.1f} s: it accepts again")
         self.now = "it is back, and goes on where it was"
 
     def _look_after_kill(self) -> None:
         """Tell when the first reply comes after a kill, and when all that was owed then is made good."""
-        if not self.kills:
+        if not self.kills or self.pulse.is_down:
             return
         last = self.kills[-1]
         first = self.pulse.first_reply_at
@@ -157,7 +166,9 @@ class Show:
         if last.made_good_after_s is None and not self._owed_at_kill & self.referee.owed():
             after = self._clock.monotonic() - self._killed_at
             self.kills[-1] = replace(last, made_good_after_s=round(after, 2))
-            self._tell("good", f"nothing lost: all {last.owed} texts that waited are answered, {after:.1f} s after the kill")
+            self._tell(
+                "good", f"nothing lost: all {last.owed} texts that waited are answered, {after:.1f} s after the kill"
+            )
 
     def _tell(self, kind: str, text: str) -> None:
         self.news.append((self.passed, kind, text))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from procession.runtime.pause import pause
 from procession.testing.demo import keys
+from procession.testing.demo import palette as ink
 from procession.testing.demo.screen import TAGLINE, screen
 from procession.testing.demo.show import Show
 from procession.testing.demo.verdict import Verdict
@@ -103,28 +104,33 @@ def panel(result: Verdict) -> "RenderableType":
     from rich.table import Table
     from rich.text import Text
 
-    colour = "bright_green" if result.holds else "red"
+    colour = ink.GOOD if result.holds else ink.BAD
     score = Table.grid(expand=True)
     cells = (
         ("accepted", result.accepted, False),
         ("lost", result.lost, True),
         ("sent twice", result.sent_twice, True),
         ("out of order", result.out_of_order, True),
-        ("to the wrong tenant", result.wrong_tenant, True),
+        ("wrong tenant", result.wrong_tenant, True),
         ("in doubt", result.in_doubt, True),
     )
     for _ in cells:
         score.add_column(justify="center", ratio=1)
     score.add_row(
         *(
-            Text(f"{number:,}", "bold bright_white" if not is_bad else "bold white on red" if number else "bold bright_green")
+            Text(
+                f"{number:,}",
+                "bold white" if not is_bad else f"bold white on {ink.BAD}" if number else f"bold {ink.GOOD}",
+            )
             for _, number, is_bad in cells
         )
     )
-    score.add_row(*(Text(label, "dim") for label, _, _ in cells))
+    score.add_row(*(Text(label, ink.DIM) for label, _, _ in cells))
     return Panel(
         Group(Text(), score, Text(), *(Text(f"  {line}") for line in _story(result))),
-        title=Text(" ✓ EVERY PROMISE KEPT " if result.holds else " ✗ A PROMISE WAS BROKEN ", f"bold black on {colour}"),
+        title=Text(
+            " ✓ EVERY PROMISE KEPT " if result.holds else " ✗ A PROMISE WAS BROKEN ", f"{ink.ON_COLOUR} on {colour}"
+        ),
         box=box.HEAVY,
         border_style=colour,
         padding=(0, 1),
@@ -134,21 +140,22 @@ def panel(result: Verdict) -> "RenderableType":
 
 def _story(result: Verdict) -> list[str]:
     lines = [
-        f"{result.replies:,} replies to {result.turns:,} texts, each checked as it came. "
-        f"{result.duplicates_dropped:,} deliveries came twice and were dropped;",
-        f"{result.early_put_in_place:,} came too early and were put in their place.",
+        f"{result.replies:,} replies to {result.turns:,} texts, each checked as it came, from outside.",
+        f"{result.duplicates_dropped:,} deliveries came a second time: dropped.",
+        f"{result.early_put_in_place:,} came too early: held, and played in their place.",
     ]
     for kill in result.kills:
-        lines.append(
-            f"Killed with {kill.turns} turns in flight, {kill.sends} sends begun and {kill.owed} texts waiting: "
-            f"back in {kill.accepting_after_s:.1f} s,"
+        lines.append("")
+        lines.append(f"kill -9 with {kill.turns} turns in flight, {kill.sends} sends begun, {kill.owed} texts waiting:")
+        good = (
+            ""
+            if kill.made_good_after_s is None
+            else f"; after {kill.made_good_after_s:.1f} s all of that was made good"
         )
-        if kill.made_good_after_s is not None:
-            lines.append(f"and {kill.made_good_after_s:.1f} s after the kill every one of those texts had its replies.")
+        lines.append(f"back in {kill.accepting_after_s:.1f} s{good}.")
     if result.resent_and_dropped_by_key:
         lines.append(
-            f"{result.resent_and_dropped_by_key} sends that the kill had cut off were repeated under their key, "
-            "and the receiver dropped the repeat."
+            f"{result.resent_and_dropped_by_key} sends went out again under their key: the receiver dropped them."
         )
     if result.not_accepted:
         lines.append(f"{result.not_accepted} texts were not accepted before time was up.")
