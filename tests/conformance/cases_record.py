@@ -79,7 +79,7 @@ async def test_a_verdict_that_was_kept_is_kept_again_and_changes_nothing(harness
 
 
 @line("D1", "D7", "G4")
-async def test_a_repeated_verdict_that_kept_the_lane_changes_nothing(harness: Harness) -> None:
+async def test_a_repeated_verdict_answers_the_kept_lanes_next_effect_again(harness: Harness) -> None:
     send, attempt = await an_armed_send(harness, an_effect("0"), an_effect("1"))
     first = await record(harness, send, attempt, Confirmed(), ttl=TTL)
     before = await picture(harness)
@@ -87,7 +87,7 @@ async def test_a_repeated_verdict_that_kept_the_lane_changes_nothing(harness: Ha
     again = await record(harness, send, attempt, Confirmed(), ttl=TTL)
 
     assert first.next is not None
-    assert again.fate is Fate.KEPT
+    assert again == first
     assert await picture(harness) == before
     assert await begin(harness, first.next) == 1
 

@@ -137,7 +137,11 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much there is, per tenant or in all. Cheap enough to be asked each second."""
+    """How much there is, per tenant or in all. Cheap enough to be asked each second.
+
+    What has ended (done, dropped, confirmed, refused, …) and `accepted` are counted since the store was made, also after
+    a prune; the others as they are now.
+    """
 
     accepted: int = 0
     waiting: int = 0

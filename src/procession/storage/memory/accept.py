@@ -39,7 +39,8 @@ def accept_event(tables: Tables, new: NewEvent, now: datetime) -> Placement:
         place(tables, row, event, now)
     else:
         _resequence(tables, row, event, new.order, now)
-    touch(tables, row, LaneMove.ACCEPT, now)
+    if event.seq is not None:
+        touch(tables, row, LaneMove.ACCEPT, now)
     return Placement(event=new.id, fresh=True, seq=event.seq)
 
 

@@ -1,5 +1,6 @@
 """The operator's side of the reference store."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -19,10 +20,9 @@ from procession.ports.console import (
 )
 from procession.storage.memory.accept import accept
 from procession.storage.memory.claim import end_try
-from procession.storage.memory.rest import climb, rest, unplayed
+from procession.storage.memory.rest import climb, end_pause, rest, unplayed
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables, TurnRow, plus
 from procession.storage.memory.settle import cancel, pass_turn
-from procession.storage.memory.sweep import end_pause
 from procession.storage.memory.views import aside_view, effect_view, event_view, is_shown, lane_view
 
 
@@ -40,24 +40,27 @@ class MemoryConsole:
         lanes = [row for row in tables.lanes.values() if tenant in (None, row.tenant)]
         states = [event.state for event in events]
         sent = [effect.state for effect in effects]
+        gone = Counter[str]()
+        for (own, name), count in tables.forgotten.items():
+            gone[name] += count if tenant in (None, own) else 0
         return Counts(
-            accepted=len(events),
+            accepted=len(events) + gone["accepted"],
             waiting=states.count(EventState.WAITING),
             held=states.count(EventState.HELD),
-            done=states.count(EventState.DONE),
+            done=states.count(EventState.DONE) + gone["done"],
             set_aside=states.count(EventState.SET_ASIDE),
-            dropped=states.count(EventState.DROPPED),
+            dropped=states.count(EventState.DROPPED) + gone["dropped"],
             quarantined=len(tables.quarantine) if tenant is None else 0,
             lanes=sum(1 for row in lanes if row.side is Side.TURNS),
             lanes_parked=sum(1 for row in lanes if row.parked is not None),
             lanes_paused=sum(1 for row in lanes if row.paused and row.side is Side.TURNS),
             effects_pending=sent.count(EffectState.PENDING),
-            effects_confirmed=sent.count(EffectState.CONFIRMED),
-            effects_refused=sent.count(EffectState.REFUSED),
+            effects_confirmed=sent.count(EffectState.CONFIRMED) + gone["effects_confirmed"],
+            effects_refused=sent.count(EffectState.REFUSED) + gone["effects_refused"],
             effects_in_doubt=sent.count(EffectState.DOUBT),
-            effects_resent=sum(effect.resends for effect in effects),
-            effects_skipped=sent.count(EffectState.SKIPPED),
-            gates_expired=sum(1 for effect in effects if effect.gate_expired),
+            effects_resent=sum(effect.resends for effect in effects) + gone["effects_resent"],
+            effects_skipped=sent.count(EffectState.SKIPPED) + gone["effects_skipped"],
+            gates_expired=sum(1 for effect in effects if effect.gate_expired) + gone["gates_expired"],
             duplicates=sum(count for own, count in tables.duplicates.items() if tenant in (None, own)),
         )
 
@@ -275,13 +278,14 @@ class MemoryConsole:
             climb(effect, Receipt.ACCEPTED, failed=False)
         if move is EffectMove.RESEND:
             effect.resends += 1
+            effect.unproven = False
         if row.parked_for == effect.draft.id:
             row.parked, row.parked_for = None, None
         rest(self._tables, row, LaneMove.RESOLVE, now)
 
     async def cancel(self, tenant: TenantId, effect: EffectId, *, actor: str) -> bool:
         found, now = self._effect(tenant, effect), self._now()
-        if found.state is not EffectState.PENDING:
+        if found.state is not EffectState.PENDING or found.unproven:
             return False
         cancel(self._tables, found, "cancelled by an operator", now)
         self._audit(actor, tenant, "effect cancel", effect)
@@ -306,6 +310,7 @@ class MemoryConsole:
             if row.phase is Phase.HELD:
                 if row.side is Side.TURNS:
                     end_try(tables, row, "released", "a new era began", now)
+                    row.tries -= 1
                 rest(tables, row, LaneMove.RELEASE, now)
             elif row.side is Side.SENDS and row.phase is not Phase.IDLE:
                 rest(tables, row, LaneMove.RESOLVE, now)

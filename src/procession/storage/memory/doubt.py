@@ -12,6 +12,7 @@ def become_uncertain(effect: EffectRow, reason: str, after: timedelta, now: date
     effect.reason, effect.changed_at = reason, now
     if terms.repeatability is Repeatability.KEYED and effect.tries < terms.tries_max:
         effect.state, effect.not_before = moved(effect.state, EffectMove.RESEND), now + after
+        effect.unproven = True
         return
     effect.state = moved(effect.state, EffectMove.DOUBT)
     effect.doubt_until = effect.doubt_until or plus(now, terms.doubt_wait)
@@ -20,7 +21,6 @@ def become_uncertain(effect: EffectRow, reason: str, after: timedelta, now: date
 
 def give_back(effect: EffectRow, reason: str, now: datetime) -> None:
     """S2 and R2: the sender of an armed effect is gone. Its bytes may be on the way still."""
-    effect.recorded_attempt = max(effect.recorded_attempt, effect.attempts)
     become_uncertain(effect, reason, timedelta(0), now)
 
 
@@ -37,6 +37,18 @@ def doubt_is_over(row: LaneRow, effect: EffectRow, now: datetime) -> DoubtPolicy
         case DoubtPolicy.RESEND:
             effect.state = moved(effect.state, EffectMove.RESEND)
             effect.resends += 1
+            effect.unproven = False
         case DoubtPolicy.SKIP:
             effect.state = moved(effect.state, EffectMove.SKIP)
     return policy
+
+
+def end_unsent(effect: EffectRow, reason: str, now: datetime) -> None:
+    """It is not to be sent (any more). D8: unless an earlier attempt of it may have been taken, which is a doubt."""
+    effect.changed_at = now
+    if effect.unproven:
+        effect.state = moved(effect.state, EffectMove.DOUBT)
+        effect.reason = f"{reason}; but an earlier try may have been taken"
+        effect.doubt_until, effect.not_before = plus(now, effect.draft.terms.doubt_wait), None
+    else:
+        effect.state, effect.reason = moved(effect.state, EffectMove.REFUSE), reason

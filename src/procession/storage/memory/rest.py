@@ -2,17 +2,25 @@
 
 from datetime import datetime
 
-from procession.core.effect import ENDED, EffectState, Receipt, RefusedPolicy, Repeatability
+from procession.core.effect import ENDED, EffectMove, EffectState, Receipt, RefusedPolicy, Repeatability, moved
 from procession.core.event import EventState
 from procession.core.ids import WorkerId
 from procession.core.lane import LaneMove, Phase, RestingFacts, Side, check_move, resting
-from procession.storage.memory.rows import NOBODY, EffectRow, EventRow, LaneRow, Tables
+from procession.storage.memory.doubt import doubt_is_over
+from procession.storage.memory.rows import FOREVER, NOBODY, EffectRow, EventRow, LaneRow, Tables
 
 
 def rest(tables: Tables, row: LaneRow, move: LaneMove, now: datetime) -> None:
     """Put a lane that nobody holds (any more) where its facts say."""
+    if row.paused and row.paused_until <= now:
+        # Whoever gets here before the sweep does its work: nothing that the pause was to drop is ever READY.
+        end_pause(tables, row, now)
     facts = _turn_facts(tables, row) if row.side is Side.TURNS else _send_facts(tables, row, now)
     phase, wake_at = resting(facts, now)
+    pause_end = _pause_end(row)
+    if pause_end is not None:
+        # Also a lane that is parked, or whose head the pause lets pass, has to be looked at when the pause ends.
+        wake_at = pause_end if wake_at is None else min(wake_at, pause_end)
     check_move(row.phase, move, phase)
     _leave(tables, row)
     row.worker, row.lease_until = NOBODY, None
@@ -41,6 +49,19 @@ def hold(tables: Tables, row: LaneRow, worker: WorkerId, until: datetime, move: 
     row.phase, row.worker, row.lease_until, row.wake_at = Phase.HELD, worker, until, None
     row.epoch += 1
     tables.tenant(row.tenant, row.side).held += 1
+
+
+def end_pause(tables: Tables, row: LaneRow, now: datetime) -> None:
+    """S4: what waited through the pause is dropped, unless it was to be kept. The caller puts the lane to rest."""
+    keep, cover = row.pause_keep, row.pause_cover
+    row.paused, row.paused_until, row.pause_cover, row.pause_keep = False, FOREVER, 0, False
+    if row.side is Side.TURNS or keep:
+        return
+    for effect in tables.effects.values():
+        mine = effect.tenant == row.tenant and effect.draft.lane == row.lane
+        if mine and effect.state is EffectState.PENDING and not effect.unproven and effect.oseq > cover:
+            effect.state, effect.changed_at = moved(effect.state, EffectMove.CANCEL), now
+            effect.reason = "dropped at the end of a pause"
 
 
 def _leave(tables: Tables, row: LaneRow) -> None:
@@ -94,9 +115,14 @@ def _turn_facts(tables: Tables, row: LaneRow) -> RestingFacts:
         has_work=has_work,
         parked=row.parked is not None,
         pause_applies=row.paused,
-        paused_until=row.paused_until if row.paused else None,
+        paused_until=_pause_end(row),
         wake_at=wake_at,
     )
+
+
+def _pause_end(row: LaneRow) -> datetime | None:
+    """None: there is no pause, or an operator has to end it."""
+    return row.paused_until if row.paused and row.paused_until < FOREVER else None
 
 
 def _window_end(run: tuple[EventRow, ...]) -> datetime | None:
@@ -130,14 +156,19 @@ def _send_facts(tables: Tables, row: LaneRow, now: datetime) -> RestingFacts:
         has_work=head is not None,
         parked=row.parked is not None,
         pause_applies=row.paused and (head is None or head.oseq > row.pause_cover),
-        paused_until=row.paused_until if row.paused else None,
+        paused_until=_pause_end(row),
         wake_at=None if head is None else _send_wake(head, now),
     )
 
 
 def pass_ended(tables: Tables, row: LaneRow, now: datetime) -> None:
     """Move the cursor over effects that have ended and whose gate is open."""
-    while (head := tables.head_effect(row)) is not None and head.state in ENDED:
+    while (head := tables.head_effect(row)) is not None:
+        if head.state is EffectState.DOUBT and head.doubt_until is not None and head.doubt_until <= now:
+            # As with pauses: a doubt that is over is never READY to be probed.
+            tables.doubts_ended[doubt_is_over(row, head, now)] += 1
+        if head.state not in ENDED:
+            break
         opens_at = gate_opens_at(head, now)
         if opens_at > now:
             break

@@ -1,9 +1,10 @@
 """The rows of the reference store: plain mutable values, found by key. Everything that a real store keeps in tables."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from procession.core.effect import EffectDraft, EffectState, Receipt
+from procession.core.effect import DoubtPolicy, EffectDraft, EffectState, Receipt
 from procession.core.event import EventState, NewEvent, Quarantined, Sighting
 from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId, WorkerId
 from procession.core.lane import Phase, Side
@@ -82,6 +83,8 @@ class LaneRow:
     try_at: datetime | None = None
     settled_epoch: int = 0
     settled_turn: EventId | None = None
+    settled_send: tuple[EffectId, int] | None = None
+    """SENDS: the effect and attempt whose verdict was kept under `settled_epoch`."""
     kept_on: bool = False
     """The settlement of `settled_epoch` claimed the next turn."""
     state: bytes | None = None
@@ -111,13 +114,13 @@ class EffectRow:
     doubt_parked: bool = False
     confirmed_at: datetime | None = None
     armed_epoch: int = 0
-    recorded_attempt: int = 0
-    """The newest attempt whose verdict was kept."""
     receipt: Receipt = Receipt.NONE
     failed: bool = False
     ref: str | None = None
     reason: str = ""
     resends: int = 0
+    unproven: bool = False
+    """PENDING, and an earlier attempt may have been taken (D8)."""
     gate_expired: bool = False
 
 
@@ -153,6 +156,10 @@ class Tables:
     ready_pos: int = 0
     vclock: dict[Side, float] = field(default_factory=lambda: {Side.TURNS: 0.0, Side.SENDS: 0.0})
     duplicates: dict[TenantId, int] = field(default_factory=dict)
+    doubts_ended: Counter[DoubtPolicy] = field(default_factory=Counter)
+    """What became of doubts since the last sweep that says so."""
+    forgotten: Counter[tuple[TenantId, str]] = field(default_factory=Counter)
+    """What prune took away, by tenant and field of `Counts`: what has ended stays counted."""
     lanes: dict[LaneKey, LaneRow] = field(default_factory=dict)
     events: dict[tuple[TenantId, EventId], EventRow] = field(default_factory=dict)
     places: dict[tuple[TenantId, LaneId, int], EventId] = field(default_factory=dict)

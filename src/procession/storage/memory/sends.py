@@ -1,16 +1,17 @@
 """Begin and record: the two writes around each outward action (B1 to B3, D1 to D7)."""
 
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import Final, assert_never
 
-from procession.core.effect import ENDED, EffectMove, EffectState, moved
+from procession.core.effect import EFFECT_TABLE, ENDED, EffectMove, EffectState, moved
+from procession.core.errors import BadRequest
 from procession.core.ids import EffectId
 from procession.core.lane import LaneMove, Lease, Phase, Side
-from procession.core.turn import Began, NotBegun, Recorded
+from procession.core.turn import Began, HeldEffect, NotBegun, Recorded
 from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
 from procession.storage.memory.accept import name_ref
 from procession.storage.memory.claim import fenced, held_effect
-from procession.storage.memory.doubt import become_uncertain
+from procession.storage.memory.doubt import become_uncertain, end_unsent
 from procession.storage.memory.rest import climb, hold, rest
 from procession.storage.memory.rows import EffectRow, LaneRow, Tables
 
@@ -42,8 +43,7 @@ def _why_not(tables: Tables, row: LaneRow, effect: EffectRow, attempt: int, now:
     if row.paused and row.paused_until > now and effect.oseq > row.pause_cover:
         return "the conversation is paused"
     if now - effect.asked_at > effect.draft.terms.answer_within:
-        effect.state, effect.changed_at = moved(effect.state, EffectMove.REFUSE), now
-        effect.reason = "too old"
+        end_unsent(effect, "too old", now)
         return "too old"
     return None
 
@@ -57,35 +57,50 @@ def record(
     ttl: timedelta | None,
     now: datetime,
 ) -> Recorded:
+    if _kept_already(tables, lease, effect_id, attempt):
+        return Recorded(fate=Fate.KEPT, next=_next_of_kept(tables, lease))
     row = fenced(tables, lease)
     effect = tables.effects.get((lease.tenant, effect_id))
-    if effect is not None and row is None and _kept_already(tables, lease, effect, attempt):
-        return Recorded(fate=Fate.KEPT)
     if row is None or effect is None or effect.draft.lane != row.lane or lease.side is not Side.SENDS:
         return Recorded(fate=Fate.LOST)
     if effect.attempts != attempt or effect.oseq != row.cursor + 1:
         return Recorded(fate=Fate.LOST)
     _judge(tables, effect, verdict, now)
-    effect.recorded_attempt, effect.changed_at = attempt, now
+    effect.changed_at = now
     worker = row.worker
-    row.settled_epoch = lease.epoch
+    row.settled_epoch, row.settled_send, row.kept_on = lease.epoch, (effect_id, attempt), False
     rest(tables, row, LaneMove.SETTLE, now)
     if ttl is not None and row.phase is Phase.READY and not tables.sending_paused:
         hold(tables, row, worker, now + ttl, LaneMove.CLAIM)
+        row.kept_on = True
         return Recorded(fate=Fate.KEPT, next=held_effect(tables, row))
     return Recorded(fate=Fate.KEPT)
 
 
-def _kept_already(tables: Tables, lease: Lease, effect: EffectRow, attempt: int) -> bool:
+def _kept_already(tables: Tables, lease: Lease, effect: EffectId, attempt: int) -> bool:
     """A repeat by the same caller: its epoch is the one that the lane's newest record came under."""
     row = tables.lanes.get((lease.tenant, lease.lane, lease.side))
     return (
         row is not None
         and lease.era == tables.era
         and row.settled_epoch == lease.epoch
-        and effect.recorded_attempt == attempt
-        and effect.attempts == attempt
+        and row.settled_send == (effect, attempt)
     )
+
+
+def _next_of_kept(tables: Tables, lease: Lease) -> HeldEffect | None:
+    row = tables.lanes[lease.tenant, lease.lane, lease.side]
+    still_ours = row.phase is Phase.HELD and row.kept_on and row.epoch == lease.epoch + 1
+    return held_effect(tables, row) if still_ours else None
+
+
+_MOVES: Final[dict[type[Verdict], EffectMove]] = {
+    Confirmed: EffectMove.CONFIRM,
+    Deferred: EffectMove.DEFER,
+    Refused: EffectMove.REFUSE,
+    Uncertain: EffectMove.DOUBT,
+    Absent: EffectMove.ABSENT,
+}
 
 
 def _judge(tables: Tables, effect: EffectRow, verdict: Verdict, now: datetime) -> None:
@@ -94,6 +109,8 @@ def _judge(tables: Tables, effect: EffectRow, verdict: Verdict, now: datetime) -
         if isinstance(verdict, Confirmed):
             _confirm(tables, effect, verdict, now)
         return
+    if (effect.state, _MOVES[type(verdict)]) not in EFFECT_TABLE:
+        raise BadRequest(f"an effect that is {effect.state} cannot be recorded as {type(verdict).__name__}")
     match verdict:
         case Confirmed():
             effect.state = moved(effect.state, EffectMove.CONFIRM)
@@ -103,8 +120,7 @@ def _judge(tables: Tables, effect: EffectRow, verdict: Verdict, now: datetime) -
             effect.state = moved(effect.state, EffectMove.DEFER)
             _defer(effect, verdict, now)
         case Refused():
-            effect.state = moved(effect.state, EffectMove.REFUSE)
-            effect.reason = f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason
+            end_unsent(effect, f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason, now)
         case Uncertain():
             become_uncertain(effect, verdict.reason, verdict.after, now)
         case Absent():
@@ -125,5 +141,4 @@ def _defer(effect: EffectRow, verdict: Deferred, now: datetime) -> None:
     if not verdict.counts:
         effect.tries -= 1
     elif effect.tries >= effect.draft.terms.tries_max:
-        effect.state = moved(effect.state, EffectMove.REFUSE)
-        effect.reason = f"tries used up: {verdict.reason}"
+        end_unsent(effect, f"tries used up: {verdict.reason}", now)

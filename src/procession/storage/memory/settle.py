@@ -89,7 +89,7 @@ def _advance(tables: Tables, row: LaneRow, settlement: Settlement, now: datetime
     append_effects(tables, row.tenant, turn, settlement.effects, now)
     for effect_id in settlement.cancel_effects:
         effect = tables.effects.get((row.tenant, effect_id))
-        if effect is not None and effect.state is EffectState.PENDING:
+        if effect is not None and effect.state is EffectState.PENDING and not effect.unproven:
             cancel(tables, effect, "cancelled by its handler", now)
     for name in settlement.cancel_reminders:
         tables.reminders.pop((row.tenant, row.lane, name), None)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Final
 
 from procession.core.effect import ENDED, DoubtPolicy, EffectState
 from procession.core.errors import BadRequest
@@ -16,17 +17,24 @@ from procession.storage.memory.claim import end_try
 from procession.storage.memory.doubt import doubt_is_over, give_back
 from procession.storage.memory.rest import rest
 from procession.storage.memory.rows import FOREVER, EffectRow, LaneRow, ReminderRow, Tables
-from procession.storage.memory.settle import cancel
+
+_ENDED_AS: Final = {
+    DoubtPolicy.PARK: "doubts_parked",
+    DoubtPolicy.RESEND: "doubts_resent",
+    DoubtPolicy.SKIP: "doubts_skipped",
+}
 
 
 def sweep(tables: Tables, rows_max: int, now: datetime) -> Swept:
     done: Counter[str] = Counter()
+    tables.doubts_ended.clear()
     _free_leases(tables, rows_max, now, done)
     _release_held(tables, rows_max, now, done)
     _remind(tables, rows_max, now, done)
-    _end_pauses(tables, rows_max, now)
-    _end_doubts(tables, rows_max, now, done)
+    _end_pauses(tables, rows_max, now, done)
+    _end_doubts(tables, rows_max, now)
     _wake(tables, rows_max, now, done)
+    done.update({_ENDED_AS[policy]: count for policy, count in tables.doubts_ended.items()})
     upcoming = min(_moments(tables), default=None)
     return Swept(
         **done,
@@ -90,31 +98,14 @@ def _event_of(reminder: ReminderRow) -> NewEvent:
     )
 
 
-def _end_pauses(tables: Tables, rows_max: int, now: datetime) -> None:
+def _end_pauses(tables: Tables, rows_max: int, now: datetime, done: Counter[str]) -> None:
     over = [row for row in tables.lanes.values() if row.paused and row.paused_until <= now and row.phase != Phase.HELD]
     for row in over[:rows_max]:
-        end_pause(tables, row, now)
         rest(tables, row, LaneMove.RESUME, now)
+        done["woken"] += row.phase is Phase.READY
 
 
-def end_pause(tables: Tables, row: LaneRow, now: datetime) -> None:
-    """S4: what waited through the pause is dropped, unless it was to be kept. The caller puts the lane to rest."""
-    keep, cover = row.pause_keep, row.pause_cover
-    row.paused, row.paused_until, row.pause_cover, row.pause_keep = False, FOREVER, 0, False
-    if row.side is Side.TURNS or keep:
-        return
-    for effect in list(tables.effects.values()):
-        mine = effect.tenant == row.tenant and effect.draft.lane == row.lane
-        if mine and effect.state is EffectState.PENDING and effect.oseq > cover:
-            cancel(tables, effect, "dropped at the end of a pause", now)
-
-
-def _end_doubts(tables: Tables, rows_max: int, now: datetime, done: Counter[str]) -> None:
-    words = {
-        DoubtPolicy.PARK: "doubts_parked",
-        DoubtPolicy.RESEND: "doubts_resent",
-        DoubtPolicy.SKIP: "doubts_skipped",
-    }
+def _end_doubts(tables: Tables, rows_max: int, now: datetime) -> None:
     due = [
         effect
         for effect in tables.effects.values()
@@ -122,9 +113,9 @@ def _end_doubts(tables: Tables, rows_max: int, now: datetime, done: Counter[str]
     ]
     for effect in due[:rows_max]:
         row = tables.lanes[effect.tenant, effect.draft.lane, Side.SENDS]
-        if row.phase is Phase.HELD:
-            continue
-        done[words[doubt_is_over(row, effect, now)]] += 1
+        if row.phase is Phase.HELD or effect.state is not EffectState.DOUBT or effect.doubt_until is None:
+            continue  # looking at one before it in its conversation may have ended it
+        tables.doubts_ended[doubt_is_over(row, effect, now)] += 1
         rest(tables, row, LaneMove.RESOLVE, now)
 
 
@@ -164,6 +155,7 @@ def prune(tables: Tables, keep: timedelta, rows_max: int, now: datetime) -> Prun
     ]
     for key in old[:rows_max]:
         event = tables.events.pop(key)
+        tables.forgotten.update([(event.new.tenant, "accepted"), (event.new.tenant, event.state.value)])
         tables.turns.pop(key, None)
         tables.steps.pop(key, None)
         if event.seq is not None:
@@ -177,6 +169,9 @@ def prune(tables: Tables, keep: timedelta, rows_max: int, now: datetime) -> Prun
     ]
     for effect_key in ended[:rows_max]:
         effect = tables.effects.pop(effect_key)
+        tables.forgotten[effect.tenant, f"effects_{effect.state}"] += 1
+        tables.forgotten[effect.tenant, "effects_resent"] += effect.resends
+        tables.forgotten[effect.tenant, "gates_expired"] += effect.gate_expired
         tables.oplaces.pop((effect.tenant, effect.draft.lane, effect.oseq), None)
         if effect.ref is not None:
             tables.refs.pop((effect.tenant, effect.draft.channel, effect.ref), None)

@@ -107,7 +107,7 @@ def lane_view(tables: Tables, row: LaneRow) -> LaneView:
         tries=row.tries,
         deaths=row.deaths,
         reason=row.parked or "",
-        wake_at=row.wake_at,
+        wake_at=None if row.phase in (Phase.READY, Phase.HELD, Phase.PARKED) else row.wake_at,
         paused_until=row.paused_until if row.paused else None,
         worker=row.worker,
         oldest_at=_oldest(tables, row),

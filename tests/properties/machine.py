@@ -1,0 +1,540 @@
+"""The state machine: everything that stages and operators can do to a store, in any order, with leases that are stale.
+
+After each step all that can be seen is compared between the stores and with the invariants. At the end the world
+heals: leases run out, operators resume and resolve, and then everything has to come to its end.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+from typing import Final, TypeVar
+
+from hypothesis import event as noted
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from procession.core.effect import ENDED, EffectState
+from procession.core.event import EventState
+from procession.core.ids import EffectId, EventId, TenantId, WorkerId
+from procession.core.lane import Phase, Side
+from procession.core.limits import DEDUP_KEEP_MIN
+from procession.core.turn import Began, HeldEffect, HeldTurn
+from procession.core.verdict import Confirmed, Fate
+from procession.ports.store import Swept
+from tests.conformance.builders import (
+    ACME,
+    BOLT,
+    MANY,
+    ONE,
+    OPERATOR,
+    OTHER,
+    TTL,
+    a_settlement,
+    a_snapshot,
+    a_tenant,
+    an_ask,
+    an_intake,
+    seconds,
+    the_lane,
+)
+from tests.conformance.harness import Harness
+from tests.conformance.picture import Picture
+from tests.properties import alphabet as draws
+from tests.properties.alphabet import Draw, seldom
+from tests.properties.invariants import Watch
+from tests.properties.pair import Both, Pair
+
+T = TypeVar("T")
+L = TypeVar("L", HeldTurn, HeldEffect)
+
+WEIGHTS: Final = {
+    "accept": 8,
+    "play": 8,
+    "perform": 8,
+    "pass_time": 8,
+    "sweep": 2,
+    "sight": 3,
+    "claim_turns": 3,
+    "claim_sends": 3,
+    "settle": 4,
+    "remember": 3,
+    "release": 2,
+    "renew": 2,
+    "begin": 3,
+    "record": 4,
+    "pass_long_time": 1,
+    "restart": 1,
+    "pause": 2,
+    "resume": 3,
+    "skip": 1,
+    "replay": 3,
+    "resolve": 2,
+    "cancel": 1,
+    "stop_sending": 1,
+    "begin_a_new_era": 1,
+    "look_into_quarantine": 1,
+    "change_the_directory": 1,
+}
+"""How often each act comes, against the others."""
+
+
+class LineMachine(RuleBasedStateMachine):
+    """Subclasses say over which stores: the first is the reference."""
+
+    def harnesses(self) -> Sequence[Harness]:
+        raise NotImplementedError
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pair = Pair(self.harnesses())
+        self.watch = Watch()
+        self.turns: list[Both[HeldTurn]] = []
+        self.sends: list[Both[HeldEffect]] = []
+        self.begun: dict[int, int] = {}
+        """By place in `sends`: the attempt that was begun under that lease."""
+        self.known: dict[str, None] = {}
+        """Events by id, so that their lives can be looked at after they ended."""
+        self.effects: dict[tuple[TenantId, EffectId], None] = {}
+        self.parted = False
+        """The stores differ where the contract lets them: from here on nothing can be compared."""
+        self.heals = False
+        """At the end it is looked at less often: the pictures are what costs time."""
+
+    @rule(
+        act=st.sampled_from([act for act, weight in WEIGHTS.items() for _ in range(weight)]), seed=st.integers(0, 2**32)
+    )
+    def step(self, act: str, seed: int) -> None:
+        getattr(self, act)(Random(seed))
+
+    # --- what workers mostly do, in one step, so that examples come far ---
+
+    def play(self, draw: Draw) -> None:
+        """Claim what is ready, and end most of it."""
+        before = len(self.turns)
+        suspects = seldom(draw, 5)
+        self._claim_turns(draw.choice([ONE, OTHER]), TTL, suspects=suspects, alone=suspects)
+        for turn in self.turns[before:]:
+            if not seldom(draw):
+                self._settle(turn, draw)
+
+    def perform(self, draw: Draw) -> None:
+        """Claim what may be sent, and send or probe most of it."""
+        before = len(self.sends)
+        self._claim_sends(draw.choice([ONE, OTHER]), TTL)
+        for place in range(before, len(self.sends)):
+            if not seldom(draw):
+                self._begin(place)
+            if not seldom(draw):
+                self._record(place, draw)
+
+    # --- the line, step by step ---
+
+    def accept(self, draw: Draw) -> None:
+        new = [draws.event(draw) for _ in range(draw.randint(1, 4))]
+        seen = (draws.sighting(draw, list(self.effects)),) if seldom(draw, 4) else ()
+        bodies = (draws.quarantined(draw),) if seldom(draw) else ()
+        self.known.update(dict.fromkeys(event.id for event in new))
+        intake = an_intake(*new, sightings=seen, quarantined=bodies)
+        for _ in self.once_or_twice(draw):
+            self.agree(lambda harness, _: harness.store.accept(intake))
+
+    def sight(self, draw: Draw) -> None:
+        sighting = draws.sighting(draw, list(self.effects))
+        for _ in self.once_or_twice(draw):
+            self.agree(lambda harness, _: harness.store.accept(an_intake(sightings=(sighting,))))
+
+    def claim_turns(self, draw: Draw) -> None:
+        self._claim_turns(
+            draw.choice([ONE, OTHER]), draw.choice([TTL, seconds(3)]), suspects=seldom(draw, 3), alone=seldom(draw, 3)
+        )
+
+    def _claim_turns(self, worker: WorkerId, ttl: timedelta, *, suspects: bool, alone: bool) -> None:
+        ask = an_ask(MANY, worker=worker, ttl=ttl, suspects=suspects, alone=alone)
+        answers = self.pair.do(lambda harness, _: harness.store.claim_turns(ask))
+        if suspects and _another_suspect_of_equal_rank(answers.each):
+            self.parted = True
+            noted("parted")
+        self._compare(answers)
+        self._keep_turns(_by_lane(answers.each))
+
+    def claim_sends(self, draw: Draw) -> None:
+        self._claim_sends(draw.choice([ONE, OTHER]), draw.choice([TTL, seconds(3)]))
+
+    def _claim_sends(self, worker: WorkerId, ttl: timedelta) -> None:
+        ask = an_ask(MANY, worker=worker, ttl=ttl)
+        answers = self.agree(lambda harness, _: harness.store.claim_sends(ask))
+        self._keep_sends(_by_lane(answers.each))
+
+    def settle(self, draw: Draw) -> None:
+        """Any of the newest leases, held or lost."""
+        if self.turns:
+            self._settle(_recent(self.turns, draw), draw)
+
+    def _settle(self, turn: Both[HeldTurn], draw: Draw) -> None:
+        lease = turn.first.lease
+        outcome = draws.outcome(draw)
+        words = draws.settlement_words(draw, lease.tenant, turn.first.id, list(self.effects))
+        settlements = [a_settlement(each, outcome, **words) for each in turn.each]
+        self.effects.update(dict.fromkeys((lease.tenant, effect.id) for effect in words["effects"]))
+        for _ in self.once_or_twice(draw):
+            answers = self.agree(lambda harness, at: harness.store.settle(settlements[at]))
+            self._keep_turns(_nexts([answer.next for answer in answers.each]))
+            noted(f"settle {type(outcome).__name__} {answers.first.fate}")
+
+    def remember(self, draw: Draw) -> None:
+        if not self.turns:
+            return
+        turn = _recent(self.turns, draw)
+        tenant = turn.first.lease.tenant
+        steps = draws.several(draw, 2, draws.step)
+        flush = draws.several(draw, 2, lambda own: draws.draft(own, tenant, turn.first.id))
+        self.effects.update(dict.fromkeys((tenant, effect.id) for effect in flush))
+        for _ in self.once_or_twice(draw):
+            fate = self.agree(
+                lambda harness, at: harness.store.remember(turn.each[at].lease, turn.each[at].id, steps, flush)
+            )
+            noted(f"remember {fate.first}")
+
+    def release(self, draw: Draw) -> None:
+        held = self._some(draw)
+        uncount = draw.random() < 0.5
+        for _ in self.once_or_twice(draw):
+            self.agree(
+                lambda harness, at: harness.store.release([each.each[at].lease for each in held], uncount=uncount)
+            )
+
+    def renew(self, draw: Draw) -> None:
+        held = self._some(draw)
+        ttl = draw.choice([TTL, seconds(3), seconds(30)])
+        answers = self.agree(lambda harness, at: harness.store.renew([each.each[at].lease for each in held], ttl))
+        noted(f"renew lost {len(answers.first)} of {len(held)}")
+
+    def begin(self, draw: Draw) -> None:
+        if self.sends:
+            for _ in self.once_or_twice(draw):
+                self._begin(_recent_place(self.sends, draw))
+
+    def _begin(self, place: int) -> None:
+        send = self.sends[place]
+        attempt = send.first.effect.attempts + 1
+        answers = self.agree(
+            lambda harness, at: harness.store.begin(send.each[at].lease, send.each[at].effect.id, attempt)
+        )
+        if isinstance(answers.first, Began):
+            self.begun[place] = attempt
+            noted("begun")
+        else:
+            noted(f"begin {answers.first.fate} {answers.first.reason}")
+
+    def record(self, draw: Draw) -> None:
+        if self.sends:
+            self._record(_recent_place(self.sends, draw), draw)
+
+    def _record(self, place: int, draw: Draw) -> None:
+        """The verdict of what was begun under this lease, or what a probe found."""
+        send = self.sends[place]
+        if place in self.begun:
+            verdict, attempt = draws.verdict(draw), self.begun[place]
+        elif send.first.effect.state is EffectState.DOUBT:
+            verdict, attempt = draws.finding(draw), send.first.effect.attempts
+        else:
+            return
+        ttl = draw.choice([None, TTL])
+        for _ in self.once_or_twice(draw):
+            answers = self.agree(
+                lambda harness, at: harness.store.record(
+                    send.each[at].lease, send.each[at].effect.id, attempt, verdict, ttl
+                )
+            )
+            self._keep_sends(_nexts([answer.next for answer in answers.each]))
+            noted(f"record {type(verdict).__name__} {answers.first.fate}")
+
+    # --- time ---
+
+    def pass_time(self, draw: Draw) -> None:
+        self.pair.advance(draws.a_span(draw))
+        if draw.random() < 0.7:
+            self.sweep(draw)
+
+    def sweep(self, draw: Draw) -> None:
+        answers = self.agree(lambda harness, _: _swept(harness))
+        for name in ("deaths", "doubted", "released", "reminded", "gates_expired"):
+            if getattr(answers.first, name):
+                noted(f"sweep {name}")
+
+    def pass_long_time(self, draw: Draw) -> None:
+        """Days: nobody repeats a write of before, and what has ended is forgotten."""
+        self.pair.advance(draw.choice(draws.LONG_SPANS))
+        self.sweep(draw)
+        self.turns, self.sends, self.begun = [], [], {}
+        self.watch.forget()
+        self.agree(lambda harness, _: harness.store.prune(DEDUP_KEEP_MIN, MANY))
+
+    def restart(self, draw: Draw) -> None:
+        """What was held at the end is given up by the time that anybody claims again, whichever way a store does it."""
+        self.pair.reopen()
+        self.pair.advance(seconds(31))
+        self.sweep(draw)
+
+    # --- the operator's hand ---
+
+    def pause(self, draw: Draw) -> None:
+        tenant, lane, wanted = draws.a_tenant_of(draw), draws.a_lane_of(draw), draws.pause(draw)
+        self.agree(
+            lambda harness, _: harness.console.pause(
+                tenant, the_lane(lane, tenant), wanted.duration, actor=OPERATOR, keep_effects=wanted.keep_effects
+            )
+        )
+
+    def resume(self, draw: Draw) -> None:
+        self._resume(draws.a_tenant_of(draw), draws.a_lane_of(draw))
+
+    def _resume(self, tenant: TenantId, lane: str) -> None:
+        self.agree(lambda harness, _: harness.console.resume(tenant, the_lane(lane, tenant), actor=OPERATOR))
+
+    def skip(self, draw: Draw) -> None:
+        tenant, lane, side = draws.a_tenant_of(draw), draws.a_lane_of(draw), draw.choice(list(Side))
+        self.agree(lambda harness, _: harness.console.skip(tenant, the_lane(lane, tenant), actor=OPERATOR, side=side))
+
+    def replay(self, draw: Draw) -> None:
+        asides = self._asides()
+        if asides and not self.parted:
+            tenant, event = draw.choice(asides)
+            drops = seldom(draw, 5)
+            for _ in self.once_or_twice(draw):
+                self._replay(tenant, event, drops=drops)
+
+    def _replay(self, tenant: TenantId, event: EventId, *, drops: bool) -> None:
+        if drops:
+            answers = self.agree(lambda harness, _: harness.console.aside_drop(tenant, event, actor=OPERATOR))
+        else:
+            answers = self.agree(lambda harness, _: harness.console.replay(tenant, event, actor=OPERATOR))
+        noted(f"replay {answers.first}, dropped: {drops}")
+
+    def resolve(self, draw: Draw) -> None:
+        if self.effects:
+            self._resolve(*draw.choice(list(self.effects)), draw.choice(["sent", "resend", "skip"]))
+
+    def _resolve(self, tenant: TenantId, effect: EffectId, how: str) -> None:
+        self.agree(lambda harness, _: harness.console.resolve(tenant, effect, how, actor=OPERATOR))
+
+    def cancel(self, draw: Draw) -> None:
+        if self.effects:
+            tenant, effect = draw.choice(list(self.effects))
+            self.agree(lambda harness, _: harness.console.cancel(tenant, effect, actor=OPERATOR))
+
+    def stop_sending(self, draw: Draw) -> None:
+        self._let_send(paused=seldom(draw, 3))
+
+    def _let_send(self, *, paused: bool) -> None:
+        self.agree(lambda harness, _: harness.console.sending(paused=paused, actor=OPERATOR))
+
+    def begin_a_new_era(self, draw: Draw) -> None:
+        if seldom(draw, 3):
+            self.agree(lambda harness, _: _new_era(harness))
+            self._let_send(paused=False)
+
+    def look_into_quarantine(self, draw: Draw) -> None:
+        body, event = draws.quarantined(draw), draws.event(draw)
+        if draw.random() < 0.5:
+            self.agree(lambda harness, _: harness.console.quarantine_drop(body.id, actor=OPERATOR))
+            return
+        self.known[event.id] = None
+        self.agree(lambda harness, _: harness.console.quarantine_routed(body.id, an_intake(event), actor=OPERATOR))
+
+    def change_the_directory(self, draw: Draw) -> None:
+        bolt = a_tenant(BOLT, weight=2, active=not seldom(draw, 4))
+        wanted = a_snapshot(a_tenant(ACME, weight=draw.randint(1, 5)), bolt)
+        self.agree(lambda harness, _: harness.directory.change(wanted, actor=OPERATOR))
+
+    # --- after each step ---
+
+    def agree(self, act: Callable[[Harness, int], Awaitable[T]]) -> Both[T]:
+        """Act on each store: the answers agree, and so does everything that can be seen."""
+        answers = self.pair.do(act)
+        self._compare(answers)
+        return answers  # type: ignore[return-value]  # a refusal is only looked at where a verb may answer one
+
+    def _compare(self, answers: Both[T]) -> None:
+        if not self.parted:
+            self.pair.compare(answers)
+            if not self.heals:
+                self.look()
+
+    def look(self) -> Picture:
+        picture = self.pair.look(list(self.known))
+        self.watch.saw(picture)
+        return picture
+
+    def once_or_twice(self, draw: Draw) -> range:
+        """Now and then an act is repeated with the same words, as after an unknown outcome (G4)."""
+        return range(2 if seldom(draw, 6) else 1)
+
+    # --- at the end ---
+
+    def teardown(self) -> None:
+        try:
+            if not self.parted:
+                self.heals = True
+                self._heal()
+        finally:
+            self.pair.close()
+
+    def _heal(self) -> None:
+        """Everybody who could hold something up lets go: then all of it comes to its end, in order."""
+        self._let_send(paused=False)
+        everybody = a_snapshot(a_tenant(ACME), a_tenant(BOLT))
+        self.agree(lambda harness, _: harness.directory.change(everybody, actor=OPERATOR))
+        for _ in range(40):
+            for _ in range(3):
+                self.pair.advance(seconds(15))
+                self.sweep(Random(0))
+            self._operators_let_go()
+            worked = self._play_all()
+            if self.parted or (not worked and _all_has_ended(self.look())):
+                return
+        raise AssertionError(f"something never came to its end: {self.look()}")
+
+    def _operators_let_go(self) -> None:
+        picture = self.look()
+        lanes, doubts = picture["lanes"], picture["doubts"]
+        assert isinstance(lanes, dict)
+        assert isinstance(doubts, list)
+        for sides in lanes.values():
+            if any(view.phase in (Phase.PARKED, Phase.PAUSED) or view.paused_until for view in sides):
+                self._resume(sides[0].tenant, sides[0].lane_key)
+        for doubt in doubts:
+            self._resolve(doubt.tenant, doubt.id, "sent")
+
+    def _play_all(self) -> bool:
+        turns, sends = len(self.turns), len(self.sends)
+        self._claim_turns(ONE, TTL, suspects=False, alone=False)
+        self._claim_turns(ONE, TTL, suspects=True, alone=True)
+        for turn in self.turns[turns:]:
+            self._advance(turn)
+        self._claim_sends(ONE, TTL)
+        for send in self.sends[sends:]:
+            self._send(send)
+        return (len(self.turns), len(self.sends)) != (turns, sends)
+
+    def _advance(self, turn: Both[HeldTurn]) -> None:
+        settled = self.agree(lambda harness, at: harness.store.settle(a_settlement(turn.each[at])))
+        assert settled.first.fate is Fate.KEPT
+
+    def _send(self, send: Both[HeldEffect]) -> None:
+        attempt = send.first.effect.attempts
+        if send.first.effect.state is EffectState.PENDING:
+            attempt += 1
+            answers = self.agree(
+                lambda harness, at: harness.store.begin(send.each[at].lease, send.each[at].effect.id, attempt)
+            )
+            if not isinstance(answers.first, Began):
+                return
+        recorded = self.agree(
+            lambda harness, at: harness.store.record(
+                send.each[at].lease, send.each[at].effect.id, attempt, Confirmed(), None
+            )
+        )
+        assert recorded.first.fate is Fate.KEPT
+
+    # --- what is held ---
+
+    def _keep_turns(self, found: Iterable[Sequence[HeldTurn]]) -> None:
+        """A repeated settlement answers the same next turn again: only a new lease is a new claim."""
+        for each in found:
+            self.known.update(dict.fromkeys(event.id for event in each[0].events))
+            if all(held.first.lease != each[0].lease for held in self.turns):
+                self.turns.append(Both(each))
+                self.watch.claimed([each[0]])
+
+    def _keep_sends(self, found: Iterable[Sequence[HeldEffect]]) -> None:
+        for each in found:
+            if all(held.first.lease != each[0].lease for held in self.sends):
+                self.sends.append(Both(each))
+                self.watch.claimed_sends([each[0]])
+
+    def _some(self, draw: Draw) -> list[Both[HeldTurn] | Both[HeldEffect]]:
+        held: list[Both[HeldTurn] | Both[HeldEffect]] = [*self.turns[-4:], *self.sends[-4:]]
+        return draw.sample(held, min(len(held), draw.randint(1, 3)))
+
+    def _asides(self) -> list[tuple[TenantId, EventId]]:
+        lives = self.look()["lives"] if not self.parted else {}
+        assert isinstance(lives, dict)
+        aside = EventState.SET_ASIDE
+        return sorted({(view.tenant, view.id) for views in lives.values() for view in views if view.state is aside})
+
+
+def _recent(held: list[T], draw: Draw) -> T:
+    return held[_recent_place(held, draw)]
+
+
+def _recent_place(held: list[T], draw: Draw) -> int:
+    return max(0, len(held) - 1 - draw.randrange(6))
+
+
+async def _swept(harness: Harness) -> Swept:
+    """Until there is no more to do. How much of it one sweep does, how early it names the next, and whether a lane that
+    two things end in counts as woken, is not said.
+    """
+    total = Swept()
+    for _ in range(20):
+        swept = await harness.store.sweep(MANY)
+        total = replace(
+            total,
+            leases_freed=total.leases_freed + swept.leases_freed,
+            deaths=total.deaths + swept.deaths,
+            doubted=total.doubted + swept.doubted,
+            released=total.released + swept.released,
+            reminded=total.reminded + swept.reminded,
+            gates_expired=total.gates_expired + swept.gates_expired,
+            doubts_parked=total.doubts_parked + swept.doubts_parked,
+            doubts_resent=total.doubts_resent + swept.doubts_resent,
+            doubts_skipped=total.doubts_skipped + swept.doubts_skipped,
+        )
+        if not swept.more:
+            return total
+    raise AssertionError("a sweep says for ever that there is more")
+
+
+async def _new_era(harness: Harness) -> None:
+    await harness.console.new_era(actor=OPERATOR, reason="restored")
+
+
+def _nexts(found: Sequence[L | None]) -> list[list[L]]:
+    each = [held for held in found if held is not None]
+    return [each] if len(each) == len(found) else []
+
+
+def _by_lane(answers: Sequence[tuple[L, ...] | object]) -> list[tuple[L, ...]]:
+    """What was claimed, lane by lane, as each store knows it."""
+    claimed = [
+        sorted(answer, key=lambda held: (held.lease.tenant, held.lease.lane))
+        for answer in answers
+        if isinstance(answer, tuple)
+    ]
+    return list(zip(*claimed, strict=True))
+
+
+def _another_suspect_of_equal_rank(answers: Sequence[object]) -> bool:
+    """Each answered one turn that runs alone, with the same number of deaths, and they are not of the same lane."""
+    turns = [answer[0] for answer in answers if isinstance(answer, tuple) and len(answer) == 1]
+    return (
+        len(turns) == len(answers)
+        and len({turn.lease.lane for turn in turns}) > 1
+        and len({turn.deaths for turn in turns}) == 1
+        and turns[0].deaths > 1
+    )
+
+
+def _all_has_ended(picture: Picture) -> bool:
+    lives, lanes = picture["lives"], picture["lanes"]
+    assert isinstance(lives, dict)
+    assert isinstance(lanes, dict)
+    unfinished = (EventState.WAITING, EventState.HELD)
+    views = [view for found in lives.values() for view in found]
+    return (
+        all(view.state not in unfinished for view in views)
+        and all(effect.state in ENDED for view in views for effect in view.effects)
+        and all(side.phase is Phase.IDLE for sides in lanes.values() for side in sides)
+    )
