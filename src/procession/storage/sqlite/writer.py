@@ -11,7 +11,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar
 
 from procession.core.errors import StoreAway, StoreBroken
 from procession.core.limits import BATCH_MAX, WRITES_WAITING_MAX
@@ -94,7 +94,7 @@ class _Waiting:
         if len(self.puts) >= WRITES_WAITING_MAX:
             raise StoreAway(f"more than {WRITES_WAITING_MAX} writes are waiting already")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.puts.append(_Put(cast("AnyWork", Work(do)), future))
+        self.puts.append(_Put(Work(do), future))
         return future
 
     def take(self) -> list[_Put]:

@@ -6,6 +6,7 @@ from procession.core.lane import LaneMove, Lease, Side
 from procession.core.turn import Began, NotBegun
 from procession.core.verdict import Fate
 from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.doubt import end_unsent
 from procession.storage.sqlite.ledger.effect import ARMED, PENDING, Sent
 from procession.storage.sqlite.ledger.lane import Lane
 from procession.storage.sqlite.ledger.rest import rest
@@ -41,9 +42,7 @@ def _why_not(book: Book, lane: Lane, sent: Sent, attempt: int) -> str | None:
     if _is_paused(book, lane) and sent.oseq > lane.pause_pass:
         return "the conversation is paused"
     if book.now - sent.asked_at > sent.answer_within:
-        sent.move(EffectMove.REFUSE, book.now)
-        sent.reason = "too old"
-        book.changed_effect(sent)
+        end_unsent(book, sent, "too old")
         return "too old"
     return None
 

@@ -48,6 +48,7 @@ _EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
     "ref",
     "reason",
     "resends",
+    "unproven",
     "gate_expired",
     "changed_at",
     "ended_at",

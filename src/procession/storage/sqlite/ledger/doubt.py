@@ -14,7 +14,7 @@ def become_uncertain(book: Book, sent: Sent, reason: str, wait: timedelta) -> No
     doubtful_until = sent.doubt_until
     if sent.repeatability == Repeatability.KEYED and sent.tries < sent.tries_max:
         sent.move(EffectMove.RESEND, book.now)
-        sent.not_before = after(book.now, wait)
+        sent.not_before, sent.unproven = after(book.now, wait), 1
     else:
         sent.move(EffectMove.DOUBT, book.now)
         # A probe that answers nothing does not make the doubt any longer.
@@ -38,7 +38,7 @@ def doubt_is_over(book: Book, lane: Lane, sent: Sent) -> None:
     match sent.doubt:
         case DoubtPolicy.RESEND if sent.resends < sent.resends_max:
             sent.move(EffectMove.RESEND, book.now)
-            sent.resends += 1
+            sent.resends, sent.unproven = sent.resends + 1, 0
             book.doubts_ended["resent"] += 1
         case DoubtPolicy.SKIP:
             sent.move(EffectMove.SKIP, book.now)
@@ -48,4 +48,16 @@ def doubt_is_over(book: Book, lane: Lane, sent: Sent) -> None:
             lane.parked, lane.parked_for = f"effect {sent.id} is in doubt: {sent.reason}", sent.id
             book.doubts_ended["parked"] += 1
             book.changed(lane)
+    book.changed_effect(sent)
+
+
+def end_unsent(book: Book, sent: Sent, reason: str) -> None:
+    """It is not to be sent (any more). D8: unless an earlier attempt of it may have been taken, which is a doubt."""
+    if sent.unproven:
+        sent.move(EffectMove.DOUBT, book.now)
+        sent.reason = f"{reason}; but an earlier try may have been taken"
+        sent.doubt_until, sent.not_before = min(book.now + sent.doubt_wait, FOREVER), None
+    else:
+        sent.move(EffectMove.REFUSE, book.now)
+        sent.reason = reason
     book.changed_effect(sent)

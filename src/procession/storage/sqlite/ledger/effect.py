@@ -65,6 +65,7 @@ class Sent:
         "ref",
         "reason",
         "resends",
+        "unproven",
         "gate_expired",
         "changed_at",
         "ended_at",
@@ -103,6 +104,7 @@ class Sent:
     ref: str | None
     reason: str
     resends: int
+    unproven: int
     gate_expired: int
     changed_at: int
     ended_at: int | None
@@ -146,6 +148,7 @@ class Sent:
             self.ref,
             self.reason,
             self.resends,
+            self.unproven,
             self.gate_expired,
             self.changed_at,
             self.ended_at,

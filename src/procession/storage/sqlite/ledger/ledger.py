@@ -20,7 +20,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from procession.core.errors import (
     BadRequest,
@@ -83,7 +83,7 @@ class Work(Generic[T]):
         self.error: BaseException | None = None
 
 
-AnyWork = Work[object]
+AnyWork = Work[Any]
 
 
 class Ledger:
@@ -234,11 +234,19 @@ class Ledger:
         (batch,) = self._connection.execute(_SQL["batch"]).fetchone()
         if batch != self._batch:
             raise sqlite3.DatabaseError("a transaction that was rolled back is there")
+        self._recall_settings()
 
     def _break(self, error: BaseException) -> None:
         self.broken = self.broken or error
 
     # --- what is kept in memory ---
+
+    def _recall_settings(self) -> None:
+        """What an operation sets in the file and in memory at once: after a rollback memory must not be ahead."""
+        book = self.book
+        book.era, paused = self._connection.execute(_SQL["flags"]).fetchone()
+        book.sending_paused = bool(paused)
+        book.reload_tenants()
 
     def _recall(self) -> None:
         """Make what is kept in memory from the file."""

@@ -199,7 +199,7 @@ def _resolve(book: Book, lane: Lane, sent: Sent, move: EffectMove) -> None:
     if move is EffectMove.CONFIRM:
         sent.accepted_at, sent.receipt = book.now, max(sent.receipt, int(Receipt.ACCEPTED))
     if move is EffectMove.RESEND:
-        sent.resends += 1
+        sent.resends, sent.unproven = sent.resends + 1, 0
     book.changed_effect(sent)
     if lane.parked_for == sent.id:
         lane.parked = lane.parked_for = None

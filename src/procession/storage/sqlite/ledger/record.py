@@ -12,7 +12,7 @@ from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Refused, 
 from procession.storage.sqlite.instants import after
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.claim import held_effect, keep_send
-from procession.storage.sqlite.ledger.doubt import become_uncertain
+from procession.storage.sqlite.ledger.doubt import become_uncertain, end_unsent
 from procession.storage.sqlite.ledger.effect import Sent
 from procession.storage.sqlite.ledger.lane import HELD
 from procession.storage.sqlite.ledger.rest import rest
@@ -78,8 +78,7 @@ def _apply(book: Book, sent: Sent, verdict: Verdict) -> None:
             sent.move(EffectMove.DEFER, book.now)
             _defer(book, sent, verdict)
         case Refused():
-            sent.move(EffectMove.REFUSE, book.now)
-            sent.reason = f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason
+            end_unsent(book, sent, f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason)
         case Uncertain():
             become_uncertain(book, sent, verdict.reason, verdict.after)
         case Absent():
@@ -102,5 +101,4 @@ def _defer(book: Book, sent: Sent, verdict: Deferred) -> None:
     if not verdict.counts:
         sent.tries -= 1
     elif sent.tries >= sent.tries_max:
-        sent.move(EffectMove.REFUSE, book.now)
-        sent.reason = f"tries used up: {verdict.reason}"
+        end_unsent(book, sent, f"tries used up: {verdict.reason}")

@@ -88,7 +88,7 @@ def end_pause(book: Book, lane: Lane) -> None:
     book.flush_effects()
     for (oseq,) in book.execute(_SQL["pending_behind"], (lane.tenant, lane.no, passing)).fetchall():
         sent = book.effect_at(lane, oseq)
-        if sent is not None and sent.state == PENDING:
+        if sent is not None and sent.state == PENDING and not sent.unproven:
             sent.move(EffectMove.CANCEL, book.now)
             sent.reason = "dropped at the end of a pause"
             book.changed_effect(sent)

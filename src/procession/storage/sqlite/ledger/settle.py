@@ -148,7 +148,7 @@ def cancel_effect(book: Book, tenant: int, effect: str, reason: str) -> bool:
     pending.
     """
     sent = book.effect(tenant, effect)
-    if sent is None or sent.state != PENDING:
+    if sent is None or sent.state != PENDING or sent.unproven:
         return False
     sent.move(EffectMove.CANCEL, book.now)
     sent.reason = reason

@@ -205,6 +205,7 @@ CREATE TABLE procession_effect (
     ref TEXT,
     reason TEXT NOT NULL,
     resends INTEGER NOT NULL,
+    unproven INTEGER NOT NULL,                  -- pending, and an earlier attempt may have been taken
     gate_expired INTEGER NOT NULL,              -- the next one went before the gate's receipt was reached
     changed_at INTEGER NOT NULL,
     ended_at INTEGER,

@@ -43,22 +43,22 @@ INSERT INTO procession_lane (
 SELECT
     no, tenant, id, lane, oseq, state, channel, turn, key, action, repeatability, gate_receipt, gate_wait_max,
     gate_gap, doubt, doubt_wait, resends_max, on_refused, tries_max, answer_within, asked_at, attempts, tries,
-    armed_epoch, not_before, doubt_until, accepted_at, receipt, failed, ref, reason, resends, gate_expired,
-    changed_at, ended_at
+    armed_epoch, not_before, doubt_until, accepted_at, receipt, failed, ref, reason, resends, unproven,
+    gate_expired, changed_at, ended_at
 FROM procession_effect WHERE tenant = ? AND id = ?;
 
 -- :load_effect_at
 SELECT
     no, tenant, id, lane, oseq, state, channel, turn, key, action, repeatability, gate_receipt, gate_wait_max,
     gate_gap, doubt, doubt_wait, resends_max, on_refused, tries_max, answer_within, asked_at, attempts, tries,
-    armed_epoch, not_before, doubt_until, accepted_at, receipt, failed, ref, reason, resends, gate_expired,
-    changed_at, ended_at
+    armed_epoch, not_before, doubt_until, accepted_at, receipt, failed, ref, reason, resends, unproven,
+    gate_expired, changed_at, ended_at
 FROM procession_effect WHERE tenant = ? AND lane = ? AND oseq = ?;
 
 -- :save_effect
 UPDATE procession_effect SET
     state = ?, attempts = ?, tries = ?, armed_epoch = ?, not_before = ?, doubt_until = ?, accepted_at = ?, receipt = ?,
-    failed = ?, ref = ?, reason = ?, resends = ?, gate_expired = ?, changed_at = ?, ended_at = ?
+    failed = ?, ref = ?, reason = ?, resends = ?, unproven = ?, gate_expired = ?, changed_at = ?, ended_at = ?
 WHERE no = ?;
 
 -- :insert_turn
