@@ -139,8 +139,8 @@ class AuditRow:
 class Counts:
     """How much there is, per tenant or in all. Cheap enough to be asked each second.
 
-    What has ended (done, dropped, confirmed, refused, …) and `accepted` are counted since the store was made, also after
-    a prune; the others as they are now.
+    What has ended (done, dropped, confirmed, refused, …) and `accepted` are counted since the store was made, also
+    after a prune; the others as they are now.
     """
 
     accepted: int = 0

@@ -233,9 +233,10 @@ class Store(Protocol):
             PROBED: ready to be probed after `after`.
         D6. Absent (of a probe): PENDING again. A probe's Uncertain leaves it in DOUBT, to be probed again after
             `after`.
-        D8. A KEYED effect that is PENDING again after an attempt without a clear answer is unproven: that attempt may have
-            been taken. What would end it as not sent (a refusal, tries used up, too old) puts it in DOUBT instead, and it
-            is not cancelled, by nobody. A RESEND that was declared (by policy or an operator) ends that.
+        D8. A KEYED effect that is PENDING again after an attempt without a clear answer is unproven: that attempt may
+            have been taken. What would end it as not sent (a refusal, tries used up, too old) puts it in DOUBT
+            instead, and it is not cancelled, by nobody. A RESEND that was declared (by policy or an operator) ends
+            that.
         D7. Afterwards the lane rests; with `ttl`, if its next effect may be begun at once, it stays held, under a new
             epoch, and is answered.
         """
