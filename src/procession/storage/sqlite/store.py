@@ -194,9 +194,8 @@ class SqliteStore:
             self._let_go()
 
     def _let_go(self) -> None:
-        # The writer first: whoever is last to close a file moves the log into it, and the reader cannot. After a
-        # failure
-        # the log has to stay as it is, for the process that opens the file next.
+        # The writer first: whoever closes a file last moves the log into it, and the reader cannot. After a failure the
+        # log has to stay as it is, for the process that opens the file next.
         self._ledger.abandon()
         self._reader.close()
         self._lock.release()

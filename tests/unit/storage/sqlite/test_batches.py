@@ -63,6 +63,39 @@ async def test_what_waits_has_a_bound_and_above_it_nothing_is_taken(tmp_path: Pa
     await store.close()
 
 
+async def test_what_is_said_of_the_whole_store_is_rolled_back_in_memory_too(tmp_path: Path) -> None:
+    store = opened_inline(tmp_path)
+
+    def spoils(_book: Book) -> None:
+        raise BadRequest("the batch is run anew without it")
+
+    paused, era, _ = await asyncio.gather(
+        store.console.sending(paused=True, actor="olive"),
+        store.console.new_era(actor="olive", reason="a restored file"),
+        store.write(spoils),
+        return_exceptions=True,
+    )
+
+    assert (paused, era) == (True, 2)
+    assert [row.verb for row in await store.console.audit()] == ["era", "sending"]
+    await store.close()
+
+
+async def test_a_new_era_that_was_not_kept_voids_no_lease(tmp_path: Path) -> None:
+    planned = Planned()
+    store = opened_inline(tmp_path, planned)
+    await store.accept(an_intake(an_event()))
+    (turn,) = await store.claim_turns(an_ask())
+    planned.plan = [CommitFault.FULL]
+
+    with pytest.raises(StoreFull):
+        await store.console.new_era(actor="olive", reason="a restored file")
+
+    assert store.era == turn.lease.era
+    assert (await store.settle(a_settlement(turn))).fate is Fate.KEPT
+    await store.close()
+
+
 async def test_a_write_that_raises_takes_nothing_with_it(tmp_path: Path) -> None:
     store = opened_inline(tmp_path)
 

@@ -103,6 +103,9 @@ async def test_a_savepoint_of_its_own_can_be_rolled_back(tmp_path: Path) -> None
         lambda c: c.execute("CREATE TRIGGER t AFTER UPDATE ON procession_lane BEGIN DELETE FROM mine; END"),
         lambda c: c.execute("CREATE TEMP TRIGGER t AFTER UPDATE ON procession_lane BEGIN DELETE FROM mine; END"),
         lambda c: c.execute("SELECT load_extension('x')").fetchall(),
+        lambda c: c.execute("CREATE TEMP TABLE procession_lane AS SELECT * FROM main.procession_lane"),
+        lambda c: c.execute("CREATE TEMP VIEW procession_event AS SELECT 1"),
+        lambda c: c.blobopen("procession_event", "payload", 1).write(b"!"),
     ],
 )
 async def test_what_is_the_stores_is_refused_and_nothing_of_the_turn_is_kept(tmp_path: Path, use: Use) -> None:
@@ -117,6 +120,22 @@ async def test_what_is_the_stores_is_refused_and_nothing_of_the_turn_is_kept(tmp
 
     assert await rows(store) == []
     assert (await store.settle(a_settlement(turn))).fate is Fate.KEPT
+    await store.close()
+
+
+async def test_what_goes_on_after_a_rollback_is_not_kept_without_its_turn(tmp_path: Path) -> None:
+    store, turn = await prepared(tmp_path)
+
+    def stubborn(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO mine VALUES (1)")
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute("INSERT OR ROLLBACK INTO mine VALUES (1)")
+        connection.execute("INSERT INTO mine VALUES (77)")
+
+    with pytest.raises(SqlFailed):
+        await used(store, turn, stubborn)
+
+    assert await rows(store) == []
     await store.close()
 
 
