@@ -51,7 +51,7 @@ class EffectBook:
     may_be_over: bool = False
     """Time may have ended it before evidence came: then the evidence has changed its receipt only."""
     is_unproven: bool = False
-    """An attempt ended without a clear answer, and nothing has proven it since."""
+    """D8: KEYED, and an attempt ended without a clear answer: it may have been taken."""
 
     @property
     def terms(self) -> Terms:
@@ -59,12 +59,25 @@ class EffectBook:
 
     def doubt(self, at: datetime) -> None:
         """Nobody knows: D5, S2."""
-        self.is_unproven = True
         if self.terms.repeatability is Repeatability.KEYED and self.tries < self.terms.tries_max:
-            self.state = _S.PENDING
+            self.state, self.is_unproven = _S.PENDING, True
         else:
             self.state = _S.DOUBT
             self.doubt_until = self.doubt_until or at + self.terms.doubt_wait
+
+
+    def end_unsent(self, at: datetime) -> None:
+        """D4, D8."""
+        if self.is_unproven:
+            self.state, self.doubt_until, self.not_before = _S.DOUBT, at + self.terms.doubt_wait, None
+        else:
+            self.state = _S.REFUSED
+
+    def resend(self) -> None:
+        """Declared, by policy or by hand."""
+        self.state, self.doubt_until, self.not_before = _S.PENDING, None, None
+        self.resends += 1
+        self.is_unproven = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -131,7 +144,7 @@ class SendsAudit:
 
     def cancelled(self, tenant: TenantId, effect: EffectId) -> None:
         found = self.effects.get(effect)
-        if found is not None and found.tenant == tenant and found.state is _S.PENDING:
+        if found is not None and found.tenant == tenant and found.state is _S.PENDING and not found.is_unproven:
             found.state = _S.CANCELLED
 
     def paused(self, tenant: TenantId, lane: LaneId, pause: Pause, *, passes_all: bool) -> None:
@@ -206,8 +219,7 @@ class SendsAudit:
             if effect.terms.doubt is DoubtPolicy.SKIP:
                 effect.state = _S.SKIPPED
             elif effect.terms.doubt is DoubtPolicy.RESEND and effect.resends < effect.terms.resends_max:
-                effect.state, effect.doubt_until = _S.PENDING, None
-                effect.resends += 1
+                effect.resend()
         if effect.state is _S.PENDING and self._is_droppable(book, effect, at):
             effect.state = _S.CANCELLED
 
@@ -223,7 +235,7 @@ class SendsAudit:
 
     def _is_droppable(self, book: ConversationBook, effect: EffectBook, at: datetime) -> bool:
         """It waited through a pause that is over, and was not to be kept."""
-        return any(
+        return not effect.is_unproven and any(
             not pause.keeps and pause.until <= at and effect.oseq > pause.passes and effect.asked_at <= at
             for pause in book.pauses
         )
@@ -234,8 +246,7 @@ class SendsAudit:
         if own.state is _S.DOUBT and effect.state is _S.PENDING:
             over = own.doubt_until is not None and own.doubt_until <= at
             if own.terms.doubt is DoubtPolicy.RESEND and over and effect.resends == own.resends + 1:
-                own.state, own.doubt_until = _S.PENDING, None
-                own.resends += 1
+                own.resend()
         if own.state is not effect.state:
             self._fail("S10", f"it is {own.state}, and was handed out as {effect.state}", *about)
         if (own.attempts, own.resends) != (effect.attempts, effect.resends):
@@ -270,7 +281,7 @@ class SendsAudit:
                 self._fail("B1", "it was begun so already, and a repeat is told that it was not", effect, book.lane)
             book.let_go()
             if answer.reason == "too old" and own.state is _S.PENDING:
-                own.state = _S.REFUSED
+                own.end_unsent(at)
 
     def _began(
         self, book: ConversationBook, own: EffectBook, lease: Lease, attempt: int, *, ours: bool, at: datetime
@@ -380,9 +391,9 @@ class SendsAudit:
                 if not verdict.counts:
                     own.tries -= 1
                 elif own.tries >= own.terms.tries_max:
-                    own.state = _S.REFUSED
+                    own.end_unsent(at)
             case Refused():
-                own.state = _S.REFUSED
+                own.end_unsent(at)
             case Uncertain():
                 own.doubt(at)
             case Absent():
@@ -508,8 +519,7 @@ class SendsAudit:
             own.state, own.confirmed_at = _S.CONFIRMED, at
             own.receipt = max(own.receipt, int(Receipt.ACCEPTED))
         elif how == "resend":
-            own.state = _S.PENDING
-            own.resends += 1
+            own.resend()
         else:
             own.state = _S.SKIPPED
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import IO, Any, Final
 
-from procession.testing.simulation.planted import PLANTS, Plant, named
+from procession.testing.simulation.planted import Plant, catalogue, named
 from procession.testing.simulation.report import Broken, Campaign
 from procession.testing.simulation.world import play, sites
 
@@ -49,15 +49,16 @@ def planted(
     as_json: bool = False,
 ) -> int:
     """Plant each known bug (or one) and look for it. 0 if all were found; 1 for the one that was asked for."""
+    plants = catalogue()
     if only_list:
-        for each in PLANTS:
+        for each in plants:
             print(f"{each.name:32} {each.what}")  # noqa: T201
         return 0
     if plant is not None:
         return _look_for_one(named(plant), seeds_max)
     found: dict[str, int] = {}
-    shown = _Progress(len(PLANTS), "planted bugs")
-    with closing(_all_planted(seeds_max, workers or os.cpu_count() or 1)) as results:
+    shown = _Progress(len(plants), "planted bugs")
+    with closing(_all_planted(plants, seeds_max, workers or os.cpu_count() or 1)) as results:
         for done, (each, seeds, broken) in enumerate(results, 1):
             if broken is not None:
                 found[each.name] = seeds
@@ -66,8 +67,8 @@ def planted(
                 told = "NOT FOUND" if broken is None else f"found after {seeds:3} worlds: {broken.rule} {broken.text}"
                 print(f"{each.name:32} {told[:120]}")  # noqa: T201
     shown.end()
-    result = {"total": len(PLANTS), "found": len(found), "seeds_max": max(found.values(), default=0)}
-    missed = [each.name for each in PLANTS if each.name not in found]
+    result = {"total": len(plants), "found": len(found), "seeds_max": max(found.values(), default=0)}
+    missed = [each.name for each in plants if each.name not in found]
     if missed:
         print(f"not found: {', '.join(missed)}", file=sys.stderr)  # noqa: T201
     print(json.dumps(result) if as_json else f"{result['found']} of {result['total']} planted bugs found")  # noqa: T201
@@ -179,12 +180,14 @@ def _look_for(plant: Plant, seeds_max: int) -> tuple[int, Broken | None]:
     return seeds, None
 
 
-def _all_planted(seeds_max: int, workers: int) -> Iterator[tuple[Plant, int, Broken | None]]:
+def _all_planted(
+    plants: Sequence[Plant], seeds_max: int, workers: int
+) -> Iterator[tuple[Plant, int, Broken | None]]:
     """Some at a time, one process each."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     with ThreadPoolExecutor(workers) as pool:
-        looking = {pool.submit(_look_for, plant, seeds_max): plant for plant in PLANTS}
+        looking = {pool.submit(_look_for, plant, seeds_max): plant for plant in plants}
         for done in as_completed(looking):
             yield looking[done], *done.result()
 
