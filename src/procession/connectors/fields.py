@@ -29,6 +29,7 @@ FIELD_SETTINGS: Final = frozenset(
 )
 _WINDOW_DEFAULT: Final = timedelta(seconds=5)
 _INT64: Final = 2**63
+"""The number that follows an event's has to fit into a store's column, too."""
 E = TypeVar("E", Ordering, Stale)
 
 
@@ -242,6 +243,6 @@ def _order(rule: OrderRule, element: object, delivery: Delivery) -> Order:
         key = value
     elif isinstance(value, str) and value.isdecimal() and len(value) < DEPTH_MAX:
         key = int(value)
-    if key is None or not -_INT64 < key < _INT64:
+    if key is None or not -_INT64 < key < _INT64 - 1:
         raise Unfit(f"order ({rule.place.text}) is not a {'time' if rule.by is Ordering.TIME else 'whole number'}")
     return Order(by=rule.by, key=key, window=rule.window, stale=rule.stale, first=rule.first)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from procession.core.errors import SecretMissing
+from procession.core.errors import Misconfigured, SecretMissing
 from procession.core.event import Window
 from procession.core.ids import EndpointName, TenantId
 from procession.ports.connector import Inbound
@@ -77,9 +77,10 @@ class Doors:
         for secret in endpoint.signing:
             try:
                 secrets.append(await self._vault.open(owner, secret))
-            except SecretMissing:
-                # The others still verify; with none left every delivery is refused, and the provider keeps it.
-                self._telemetry.warn("ingress.secret_missing", endpoint=name, secret=secret)
+            except (SecretMissing, Misconfigured) as error:
+                # The others still verify; with none left every delivery is refused, and the provider keeps it. A secret
+                # that does not open (another key, a damaged row) is its own endpoint's trouble and nobody else's.
+                self._telemetry.warn("ingress.secret_missing", endpoint=name, secret=secret, error=type(error).__name__)
         return DoorOf(
             endpoint=endpoint, connector=connector, secrets=tuple(secrets), channels=snapshot.channels_of(name)
         )

@@ -10,7 +10,7 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
-from procession.core.errors import StoreError
+from procession.core.errors import BadRequest, StoreError
 from procession.core.event import Acceptance, Intake
 from procession.ingress.answers import (
     AWAY,
@@ -56,7 +56,13 @@ class Receiver:
         if refusal is not None:
             return refusal
         intake = self._read(door, delivery)
-        acceptance = await self._accept(door, intake)
+        try:
+            acceptance = await self._accept(door, intake)
+        except BadRequest as refusal:
+            # A connector has let through what no store can hold. The provider would repeat it for days.
+            self._telemetry.warn("ingress.not_storable", endpoint=door.endpoint.name)
+            intake = self._aside(door, delivery, f"the store cannot hold it: {refusal}")
+            acceptance = await self._accept(door, intake)
         if acceptance is None:
             return AWAY
         crashpoint("accept.before_answer")
@@ -83,10 +89,13 @@ class Receiver:
             parsed = door.connector.parse(door.endpoint, door.channels, delivery)
         except Exception as error:  # noqa: BLE001 - a connector's bug must not cost a delivery: its body is kept instead
             self._telemetry.warn("ingress.parse_failed", endpoint=door.endpoint.name, error=type(error).__name__)
-            parsed = Parsed(
-                unreadable=(Unreadable(reason=f"the connector failed: {type(error).__name__}", body=delivery.body),)
-            )
+            return self._aside(door, delivery, f"the connector failed: {type(error).__name__}")
         return intake_of(door, self._doors, delivery, parsed)
+
+    def _aside(self, door: DoorOf, delivery: Delivery, reason: str) -> Intake:
+        """The whole of it, in quarantine."""
+        whole = Parsed(unreadable=(Unreadable(reason=reason, body=delivery.body),))
+        return intake_of(door, self._doors, delivery, whole)
 
     async def _accept(self, door: DoorOf, intake: Intake) -> Acceptance | None:
         """None: it is not known to be kept."""

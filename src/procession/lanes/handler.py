@@ -39,16 +39,19 @@ class Handler:
     async def play(self, opened: OpenTurn) -> None:
         """Run it over a turn, in this coroutine or in a thread."""
         if self.plain:
-            plain = PlainTurn(opened)
-            answer = await opened.means.threads.run(lambda: self.call(plain))
+            answer = await opened.means.threads.run(lambda: self._begin(opened, PlainTurn(opened)))
             if inspect.iscoroutine(answer):
                 answer.close()
                 raise TurnMisused(f"{self.name} is a plain function that returned a coroutine: write `async def`")
         else:
-            waiting = self.call(Turn(opened))
+            waiting = self._begin(opened, Turn(opened))
             if not inspect.isawaitable(waiting):
                 raise TurnMisused(f"{self.name} looked like an async function and returned no coroutine")
             await waiting
+
+    def _begin(self, opened: OpenTurn, turn: Turn | PlainTurn) -> object:
+        opened.begun = True
+        return self.call(turn)
 
     @property
     def name(self) -> str:

@@ -32,12 +32,12 @@ class OpenTurn:
     """One try of one turn."""
 
     __slots__ = (
-        "_begun",
         "_closed",
         "_state",
         "_state_raw",
         "_steps",
         "asks",
+        "begun",
         "deadline_at",
         "events",
         "held",
@@ -58,8 +58,9 @@ class OpenTurn:
         self.memo = Memo(held.steps)
         self.events = tuple([Event(event) for event in held.events])
         self.lost = False
+        self.begun = False
+        """The handler's own code has been entered; a plain one may wait for a thread before that."""
         self._closed = False
-        self._begun: set[str] = set()
         self._steps: list[tuple[str, Coroutine[object, object, object]]] = []
         self._state: Json = None
         self._state_raw: bytes | None = None

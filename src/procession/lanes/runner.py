@@ -283,6 +283,9 @@ def _judge(
 ) -> Failure | Cause | None:
     if opened.lost:
         return Cause.LOST
+    if cause is Cause.DEADLINE and not opened.begun:
+        # All threads are taken, perhaps by handlers that hang. This turn has done nothing, and so nothing wrong.
+        return Cause.STOP
     if cause is Cause.DEADLINE:
         seconds = handler.deadline.total_seconds()
         return Failure(reason=f"it took longer than its deadline of {seconds:g} s", kind="deadline")

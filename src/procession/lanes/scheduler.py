@@ -85,10 +85,11 @@ class Scheduler:
 
     async def give_back(self) -> None:
         """Release what was claimed and not played."""
-        leases = self._runner.given_back
-        if leases:
-            now, self._runner.given_back = list(leases), []
+        now = tuple(self._runner.given_back)
+        if now:
             await self._means.store.release(now, uncount=True)
+            # Only now: what could not be released is tried again, since a lease that runs out looks like a death.
+            self._runner.given_back = [lease for lease in self._runner.given_back if lease not in now]
 
     # --- the others ---
 

@@ -82,6 +82,10 @@ class Sender:
             secrets = await self._means.outlets.secrets(outlet.channel)
         except SecretMissing as missing:
             return Deferred(after=_SECRET_WAIT, reason=str(missing), counts=False)
+        except Exception as error:  # noqa: BLE001 - whatever keeps the vault shut, nothing went out: that is no doubt
+            self._means.telemetry.warn("outbox.secret_shut", effect=held.effect.id, error=type(error).__name__)
+            reason = f"a secret of channel {held.effect.channel} cannot be opened: {type(error).__name__}"
+            return Deferred(after=_SECRET_WAIT, reason=reason, counts=False)
         call = Call(
             effect=held.effect,
             attempt=attempt,

@@ -148,7 +148,7 @@ def test_the_order_of_the_source_is_read(settings: dict[str, Setting], value: st
     assert parsed(body, order="/n", **settings).arrivals[0].order == expected
 
 
-@pytest.mark.parametrize("value", ["null", '"x"', "1.5", "true", "99999999999999999999999"])
+@pytest.mark.parametrize("value", ["null", '"x"', "1.5", "true", "99999999999999999999999", "9223372036854775807"])
 def test_an_order_that_is_none_is_kept_aside(value: str) -> None:
     found = parsed(f'{{"id":1,"lane":"a","kind":"k","n":{value}}}'.encode(), order="/n")
 

@@ -1,17 +1,20 @@
 """What ingress answers, and what is in the store then."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from procession.core.errors import OutcomeUnknown, StoreAway, StoreError, StoreFull
+from procession.core.errors import BadRequest, OutcomeUnknown, StoreAway, StoreError, StoreFull
 from procession.core.event import Acceptance, Intake
-from procession.core.ids import TenantId
+from procession.core.ids import EndpointName, TenantId
 from procession.core.limits import BODY_BYTES_MAX, REDELIVERY_AGE_MAX
 from procession.ports.connector import Delivery, Parsed
 from procession.ports.directory import CollectRule, Tenant
+from procession.ports.vault import SecretName
 from procession.storage.memory import MemoryStore
 from procession.testing.stand_ins import ManualClock
+from procession.vault import WrongKey
 from tests.unit.connectors.deliveries import NOW, SECRET, channel, delivery, signed
 from tests.unit.ingress.desk import Desk
 
@@ -200,3 +203,40 @@ async def test_events_of_a_collecting_kind_wait_for_their_window_and_flush_words
 
     assert await phase_after(1, "hello") == "waiting"
     assert await phase_after(2, " go ") == "ready"
+
+
+async def test_a_secret_that_does_not_open_is_the_trouble_of_its_own_endpoint_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    good = desk.snapshot.endpoints[EndpointName("shop")]
+    damaged = replace(good, name=EndpointName("damaged"), signing=(SecretName("endpoint/damaged/signing/0"),))
+    opened = desk.vault.open
+
+    async def selective(tenant: TenantId, name: SecretName) -> bytes:
+        if "damaged" in name:
+            raise WrongKey("this was changed")
+        return await opened(tenant, name)
+
+    monkeypatch.setattr(desk.vault, "open", selective)
+    await desk.open(endpoints={damaged.name: damaged, good.name: good})
+
+    assert (await desk.post(signed(BODY))).status == 200
+    assert (await desk.post(signed(BODY), path="/hooks/damaged")).status == 401
+
+
+async def test_what_no_store_can_hold_is_kept_aside_whole() -> None:
+    class Picky(MemoryStore):
+        async def accept(self, intake: Intake) -> Acceptance:
+            if intake.events:
+                raise BadRequest("this cannot be stored")
+            return await super().accept(intake)
+
+    store = Picky(clock=ManualClock(NOW))
+    desk = await Desk(store).open()
+
+    answer = await desk.post(signed(BODY))
+
+    assert answer.status == 200
+    (kept,) = await store.console.quarantine()
+    assert (await store.console.quarantine_show(kept.id, actor="tester")).body == BODY

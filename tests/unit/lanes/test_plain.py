@@ -2,15 +2,18 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from procession import App, PlainTurn, TurnMisused
 from procession.core.errors import TurnError
+from procession.core.event import EventState
 from procession.core.turn import Delay
 from procession.testing import Stage, play
 from procession.testing.stand_ins import ManualClock
+from tests.unit.lanes.rig import NoThreads, Rig, simulate
 
 
 class RunningClock(ManualClock):
@@ -112,3 +115,31 @@ async def test_a_plain_turn_refuses_to_block_the_loop() -> None:
         go_on.set()
 
     assert playing.result().done
+
+
+def test_a_turn_that_found_no_thread_until_its_deadline_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = App()
+
+    @app.on("text", deadline=timedelta(minutes=1), tries=1)
+    def innocent(turn: PlainTurn) -> None:
+        turn.reply("at last")
+
+    waited: list[object] = []
+    free = NoThreads.run
+
+    async def taken_at_first(threads: NoThreads, call: Callable[[], object]) -> object:
+        if len(waited) < 3:
+            waited.append(call)
+            await asyncio.Event().wait()
+        return await free(threads, call)
+
+    monkeypatch.setattr(NoThreads, "run", taken_at_first)
+
+    async def world(rig: Rig) -> None:
+        event = await rig.accept()
+        await rig.live(until=rig.ended(event))
+
+        assert (len(waited), rig.row(event).state) == (3, EventState.DONE)
+        assert rig.log.counts["turn.given_back"] == 3
+
+    simulate(app, world)

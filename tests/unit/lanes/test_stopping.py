@@ -9,7 +9,7 @@ from procession.core.event import EventState
 from procession.core.lane import Phase, Side
 from procession.core.limits import DRAIN_WAIT
 from procession.testing.simulation.clock import sleep
-from tests.unit.lanes.rig import TENANT, Rig, simulate, takes
+from tests.unit.lanes.rig import TENANT, Rig, raises, simulate, takes
 
 
 def sleepy(seconds: float) -> App:
@@ -114,3 +114,17 @@ def test_what_a_claim_answers_after_the_stop_is_given_back_untried() -> None:
         assert rig.row(event).state is EventState.WAITING
 
     simulate(sleepy(1), world)
+
+
+def test_what_could_not_be_given_back_at_once_is_given_back_later_and_is_no_death() -> None:
+    async def world(rig: Rig) -> None:
+        event = await rig.accept()
+        rig.store.after["claim"] = [takes(timedelta(0)), takes(timedelta(seconds=7))]  # longer than it is trusted
+        rig.store.before["release"] = [raises(StoreAway("for a moment"))]
+        await rig.live(until=lambda: rig.store.calls["release"] > 1)
+
+        lane = rig.store.tables.lanes[TENANT, rig.lane(), Side.TURNS]
+        assert lane.deaths == 0
+        assert rig.row(event).state in (EventState.WAITING, EventState.DONE)
+
+    simulate(sleepy(0), world)

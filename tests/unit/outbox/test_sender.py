@@ -14,7 +14,9 @@ from procession.core.verdict import Confirmed, Deferred, Refused, Uncertain, Ver
 from procession.ports.connector import Call
 from procession.ports.directory import Snapshot
 from procession.ports.store import Ask
+from procession.ports.vault import SecretName
 from procession.storage.memory import MemoryStore
+from procession.vault import WrongKey
 from tests.unit.outbox.scene import ACME, TTL, Scene, with_repeatability
 
 
@@ -117,6 +119,22 @@ async def test_a_missing_credential_sends_nothing_and_burns_no_try() -> None:
     view = await act.seen()
     assert (view.state, act.connector.calls) == (EffectState.PENDING, [])
     assert "not in the vault" in view.reason
+
+
+async def test_a_vault_that_stays_shut_leaves_no_doubt_since_nothing_went_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    act = await scene()
+
+    async def shut(tenant: TenantId, name: SecretName) -> bytes:
+        raise WrongKey(f"{name} of {tenant} was sealed under another key")
+
+    monkeypatch.setattr(act.secrets, "open", shut)
+    await act.send()
+
+    view = await act.seen()
+    assert (view.state, act.connector.calls) == (EffectState.PENDING, [])
+    assert "WrongKey" in view.reason
 
 
 async def test_an_effect_of_a_channel_that_is_gone_is_refused() -> None:

@@ -34,14 +34,14 @@ def test_a_setting_that_cannot_be_had_is_refused_in_words(tmp_path: Path, monkey
         open_writer(tmp_path, ManualClock(), SeededChance())
 
 
-async def test_others_can_read_neither_the_file_nor_its_log_in_a_folder_that_they_can_enter(tmp_path: Path) -> None:
+def test_others_can_read_neither_the_file_nor_its_log_in_a_folder_that_they_can_enter(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
 
-    store = opened(tmp_path)
+    connection = open_writer(tmp_path, ManualClock(), SeededChance())
 
     modes = {file.name: file.stat().st_mode & 0o077 for file in tmp_path.glob(f"{DATABASE}*")}
     assert modes == {DATABASE: 0, f"{DATABASE}-wal": 0, f"{DATABASE}-shm": 0}
-    await store.close()
+    connection.close()
 
 
 async def test_a_newer_schema_is_refused_and_nothing_is_touched(tmp_path: Path) -> None:
