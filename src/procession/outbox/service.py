@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Final
 
 from procession.core.errors import StoreError
 from procession.core.limits import DRAIN_WAIT, LEASE_TTL, POLL, SENDS_MAX
@@ -12,6 +13,9 @@ from procession.outbox.sender import Sender
 from procession.ports.bell import Ring
 from procession.runtime.loop import Loop
 from procession.runtime.service import Service
+
+_CLAIM_ENDS_WITHIN: Final = timedelta(seconds=1)
+"""How long a stop waits for a claim that is under way."""
 
 
 class OutboxService(Service):
@@ -54,6 +58,9 @@ class OutboxService(Service):
 
     async def drain(self, wait: timedelta) -> None:
         self._claiming.stop()
+        # What a claim that is under way answers has to be sent, or given back: cut off in the midst of a begin it would
+        # be left armed, and so in doubt.
+        await self._claiming.ended(_CLAIM_ENDS_WITHIN)
         if not await self._scheduler.slots.empty(wait):
             try:
                 await self._scheduler.give_back()

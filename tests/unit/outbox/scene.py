@@ -93,7 +93,8 @@ class Scene:
         self.notebook = Notebook()
         self.effects: list[EffectDraft] = []
         self.outlets = Outlets(self.store.directory, self.secrets, {"said": self.connector})
-        self.sender = Sender(self._means(self.store), TTL)
+        self.means = self._means(self.store)
+        self.sender = Sender(self.means, TTL)
 
     def _means(self, store: Store) -> Means:
         return Means(
