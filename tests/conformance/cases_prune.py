@@ -18,6 +18,7 @@ from tests.conformance.acts import (
     begin,
     claim_one,
     claim_send,
+    claim_sends,
     event_seen,
     lane_seen,
     record,
@@ -163,6 +164,22 @@ async def test_what_was_set_aside_quarantined_or_audited_stays_until_it_is_dropp
     assert not again.fresh
     await harness.console.replay(ACME, the_event(), actor=OPERATOR)
     assert (await claim_one(harness)).steps == (a_step(),)
+
+
+@line("P1", "M2", "T3")
+async def test_what_a_turn_has_flushed_is_remembered_as_long_as_it_may_be_tried_once_more(harness: Harness) -> None:
+    turn = await a_running_turn(harness)
+    await harness.store.remember(turn.lease, turn.id, flush=(an_effect(),))
+    await settle(harness, turn, SetAside(reason="it failed after its first bubble"))
+    send = await claim_send(harness)
+    await record(harness, send, await begin(harness, send), Confirmed())
+    harness.clock.advance(LONG)
+    await prune(harness)
+
+    await harness.console.replay(ACME, turn.id, actor=OPERATOR)
+    await settle(harness, await claim_one(harness), effects=(an_effect(),))
+
+    assert await claim_sends(harness) == ()
 
 
 @line("P1", "A8")

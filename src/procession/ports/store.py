@@ -269,6 +269,8 @@ class Store(Protocol):
         Does
         P1. Removes events DONE, DROPPED or SKIPPED, their turns, ended effects, and sightings without effect, that are
             older. With an event goes the memory of its id, so `keep` is at least DEDUP_KEEP_MIN (else BadRequest).
+            An effect stays at least as long as the first event of its turn: until then that turn may be tried once
+            more, and what it has flushed must not be sent again.
         P2. SET_ASIDE events, quarantine and audit stay until an operator drops them. Lanes keep their counters for
             ever.
         """

@@ -16,7 +16,7 @@ from procession.storage.memory.accept import accept_event, release_due
 from procession.storage.memory.claim import end_try
 from procession.storage.memory.doubt import doubt_is_over, give_back
 from procession.storage.memory.rest import rest
-from procession.storage.memory.rows import FOREVER, EffectRow, LaneRow, ReminderRow, Tables
+from procession.storage.memory.rows import EffectRow, LaneRow, ReminderRow, Tables
 
 _ENDED_AS: Final = {
     DoubtPolicy.PARK: "doubts_parked",
@@ -31,7 +31,6 @@ def sweep(tables: Tables, rows_max: int, now: datetime) -> Swept:
     _free_leases(tables, rows_max, now, done)
     _release_held(tables, rows_max, now, done)
     _remind(tables, rows_max, now, done)
-    _end_pauses(tables, rows_max, now, done)
     _end_doubts(tables, rows_max, now)
     _wake(tables, rows_max, now, done)
     done.update({_ENDED_AS[policy]: count for policy, count in tables.doubts_ended.items()})
@@ -98,13 +97,6 @@ def _event_of(reminder: ReminderRow) -> NewEvent:
     )
 
 
-def _end_pauses(tables: Tables, rows_max: int, now: datetime, done: Counter[str]) -> None:
-    over = [row for row in tables.lanes.values() if row.paused and row.paused_until <= now and row.phase != Phase.HELD]
-    for row in over[:rows_max]:
-        rest(tables, row, LaneMove.RESUME, now)
-        done["woken"] += row.phase is Phase.READY
-
-
 def _end_doubts(tables: Tables, rows_max: int, now: datetime) -> None:
     due = [
         effect
@@ -123,7 +115,9 @@ def _wake(tables: Tables, rows_max: int, now: datetime, done: Counter[str]) -> N
     due = [row for row in tables.lanes.values() if row.wake_at is not None and row.wake_at <= now]
     for row in due[:rows_max]:
         head = tables.head_effect(row) if row.side is Side.SENDS else None
-        rest(tables, row, LaneMove.SWEEP, now)
+        # A pause that is over is resumed, by itself: also that of a lane with nothing in it.
+        resumed = row.paused or row.phase is Phase.IDLE
+        rest(tables, row, LaneMove.RESUME if resumed else LaneMove.SWEEP, now)
         done["woken"] += row.phase is Phase.READY
         done["gates_expired"] += head is not None and head.gate_expired
 
@@ -132,8 +126,6 @@ def _moments(tables: Tables) -> Iterator[datetime]:
     """Everything that will come due."""
     for row in tables.lanes.values():
         yield from (moment for moment in (row.lease_until, row.wake_at) if moment is not None)
-        if row.paused and row.phase is not Phase.HELD and row.paused_until < FOREVER:
-            yield row.paused_until
     for effect in tables.effects.values():
         held = tables.lanes[effect.tenant, effect.draft.lane, Side.SENDS].phase is Phase.HELD
         if effect.state is EffectState.DOUBT and effect.doubt_until is not None and not held:
@@ -166,6 +158,8 @@ def prune(tables: Tables, keep: timedelta, rows_max: int, now: datetime) -> Prun
         if effect.state in ENDED
         and effect.changed_at <= horizon
         and tables.lanes[effect.tenant, effect.draft.lane, Side.SENDS].cursor >= effect.oseq
+        # A turn that may be tried once more finds what it has flushed, and does not send it again.
+        and (effect.tenant, effect.turn) not in tables.events
     ]
     for effect_key in ended[:rows_max]:
         effect = tables.effects.pop(effect_key)

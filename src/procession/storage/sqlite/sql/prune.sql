@@ -40,6 +40,10 @@ DELETE FROM procession_effect WHERE no IN (
     SELECT effect.no FROM procession_effect AS effect
     JOIN procession_lane AS lane ON lane.no = effect.lane
     WHERE effect.ended_at IS NOT NULL AND effect.ended_at <= ? AND effect.changed_at <= ? AND lane.cursor >= effect.oseq
+        -- A turn that may be tried once more finds what it has flushed, and does not send it again.
+        AND NOT EXISTS (
+            SELECT 1 FROM procession_event AS event WHERE event.tenant = effect.tenant AND event.id = effect.turn
+        )
     ORDER BY effect.ended_at
     LIMIT ?
 );
