@@ -182,6 +182,36 @@ async def test_what_a_turn_has_flushed_is_remembered_as_long_as_it_may_be_tried_
     assert await claim_sends(harness) == ()
 
 
+@line("P1", "P2", "T3")
+async def test_what_a_set_aside_turn_has_sent_is_remembered_for_its_replay(harness: Harness) -> None:
+    """However old it is: forgotten, it would be sent a second time."""
+    turn = await a_running_turn(harness)
+    await harness.store.remember(turn.lease, turn.id, flush=[an_effect()])
+    send = await claim_send(harness)
+    await record(harness, send, await begin(harness, send), Confirmed())
+    await settle(harness, turn, SetAside(reason="bad"))
+    harness.clock.advance(LONG)
+    await prune(harness)
+
+    await harness.console.replay(ACME, the_event(), actor=OPERATOR)
+    await settle(harness, await claim_one(harness), effects=(an_effect(),))
+
+    assert await claim_sends(harness) == ()
+
+
+@line("P2", "C5")
+async def test_a_replay_knows_when_its_first_try_was_however_long_ago(harness: Harness) -> None:
+    turn = await a_running_turn(harness)
+    await settle(harness, turn, SetAside(reason="bad"))
+    harness.clock.advance(LONG)
+    await prune(harness)
+
+    await harness.console.replay(ACME, the_event(), actor=OPERATOR)
+
+    assert (await claim_one(harness)).first_try_at == turn.first_try_at
+    assert [each.how for each in (await event_seen(harness, the_event())).tries] == ["set aside", "running"]
+
+
 @line("P1", "A8")
 async def test_a_sighting_that_found_no_effect_is_forgotten(harness: Harness) -> None:
     await see(harness, a_sighting(ref="r"))

@@ -107,7 +107,7 @@ def _end_doubts(tables: Tables, rows_max: int, now: datetime) -> None:
         row = tables.lanes[effect.tenant, effect.draft.lane, Side.SENDS]
         if row.phase is Phase.HELD or effect.state is not EffectState.DOUBT or effect.doubt_until is None:
             continue  # looking at one before it in its conversation may have ended it
-        tables.doubts_ended[doubt_is_over(row, effect, now)] += 1
+        tables.doubts_ended[doubt_is_over(effect, now)] += 1
         rest(tables, row, LaneMove.RESOLVE, now)
 
 
@@ -157,6 +157,8 @@ def prune(tables: Tables, keep: timedelta, rows_max: int, now: datetime) -> Prun
         for key, effect in tables.effects.items()
         if effect.state in ENDED
         and effect.changed_at <= horizon
+        # A turn that may be tried once more finds what it has flushed, and does not send it again.
+        and (effect.tenant, effect.turn) not in tables.events
         and tables.lanes[effect.tenant, effect.draft.lane, Side.SENDS].cursor >= effect.oseq
         # A turn that may be tried once more finds what it has flushed, and does not send it again.
         and (effect.tenant, effect.turn) not in tables.events
