@@ -15,6 +15,7 @@ from tests.conformance.acts import (
     a_send,
     accept,
     an_armed_send,
+    ask_for,
     begin,
     claim,
     claim_one,
@@ -285,6 +286,28 @@ async def test_a_parked_doubt_stays_parked(harness: Harness) -> None:
 
     assert swept.doubts_parked == 0
     assert await phase_of(harness, side=Side.SENDS) is Phase.PARKED
+
+
+@line("S5")
+async def test_of_several_doubts_a_conversation_waits_for_the_first_that_is_not_resolved(harness: Harness) -> None:
+    terms = some_terms(doubt_wait=5)
+    await ask_for(harness, *(an_effect(key, terms=terms) for key in "abc"))
+    await harness.console.new_era(actor=OPERATOR, reason="a restored file")
+    await harness.console.sending(paused=False, actor=OPERATOR)
+    await pass_time(harness, seconds(5))
+
+    await harness.console.resolve(ACME, the_effect("c"), "sent", actor=OPERATOR)
+    assert await phase_of(harness, side=Side.SENDS) is Phase.PARKED
+    assert the_effect("a") in str((await lane_seen(harness, side=Side.SENDS)).reason)
+    await harness.console.resolve(ACME, the_effect("a"), "resend", actor=OPERATOR)
+    again = await claim_send(harness)
+    await record(harness, again, await begin(harness, again), Confirmed())
+
+    assert again.effect.key == "a"
+    assert await phase_of(harness, side=Side.SENDS) is Phase.PARKED
+    assert the_effect("b") in str((await lane_seen(harness, side=Side.SENDS)).reason)
+    await see(harness, a_sighting(effect=the_effect("b")))
+    assert await phase_of(harness, side=Side.SENDS) is Phase.IDLE
 
 
 @line("S7", "G8")

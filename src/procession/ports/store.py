@@ -254,7 +254,8 @@ class Store(Protocol):
             ends of pauses.
         S4. At the end of a pause, pending effects that it covered and that did not ask to be kept are CANCELLED.
         S5. A DOUBT whose wait is over: PARK: the conversation is PARKED; RESEND: PENDING, `resends` + 1
-            (or, `resends_max` reached, as PARK); SKIP: SKIPPED.
+            (or, `resends_max` reached, as PARK); SKIP: SKIPPED. Of several doubts of a conversation it is parked for
+            the first: when that is resolved, for the next.
         S6. Held events whose window is over are released in the source's order: each takes the next seq, and with it
             every one held that is before it in that order. A NUMBER gap that is passed so is remembered: what comes
             for it is late.

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from procession.core.effect import DoubtPolicy, EffectMove, Repeatability, moved
+from procession.core.effect import DoubtPolicy, EffectMove, EffectState, Repeatability, moved
 from procession.storage.memory.rows import EffectRow, LaneRow, plus
 
 
@@ -24,8 +24,8 @@ def give_back(effect: EffectRow, reason: str, now: datetime) -> None:
     become_uncertain(effect, reason, timedelta(0), now)
 
 
-def doubt_is_over(row: LaneRow, effect: EffectRow, now: datetime) -> DoubtPolicy:
-    """S5: the tenant's policy, applied."""
+def doubt_is_over(effect: EffectRow, now: datetime) -> DoubtPolicy:
+    """S5: the tenant's policy, applied. A conversation is parked for it once it is the head (`park_for_doubt`)."""
     policy = effect.draft.terms.doubt
     if policy is DoubtPolicy.RESEND and effect.resends >= effect.draft.terms.resends_max:
         policy = DoubtPolicy.PARK
@@ -33,7 +33,6 @@ def doubt_is_over(row: LaneRow, effect: EffectRow, now: datetime) -> DoubtPolicy
     match policy:
         case DoubtPolicy.PARK:
             effect.doubt_parked = True
-            row.parked, row.parked_for = f"effect {effect.draft.id} is in doubt: {effect.reason}", effect.draft.id
         case DoubtPolicy.RESEND:
             effect.state = moved(effect.state, EffectMove.RESEND)
             effect.resends += 1
@@ -41,6 +40,12 @@ def doubt_is_over(row: LaneRow, effect: EffectRow, now: datetime) -> DoubtPolicy
         case DoubtPolicy.SKIP:
             effect.state = moved(effect.state, EffectMove.SKIP)
     return policy
+
+
+def park_for_doubt(row: LaneRow, head: EffectRow) -> None:
+    """Of several doubts the head's is what a conversation waits for: when that is resolved, the next one's."""
+    if head.state is EffectState.DOUBT and head.doubt_until is None and row.parked is None:
+        row.parked, row.parked_for = f"effect {head.draft.id} is in doubt: {head.reason}", head.draft.id
 
 
 def end_unsent(effect: EffectRow, reason: str, now: datetime) -> None:

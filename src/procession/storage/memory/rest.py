@@ -6,7 +6,7 @@ from procession.core.effect import ENDED, EffectMove, EffectState, Receipt, Refu
 from procession.core.event import EventState
 from procession.core.ids import WorkerId
 from procession.core.lane import LaneMove, Phase, RestingFacts, Side, check_move, resting
-from procession.storage.memory.doubt import doubt_is_over
+from procession.storage.memory.doubt import doubt_is_over, park_for_doubt
 from procession.storage.memory.rows import FOREVER, NOBODY, EffectRow, EventRow, LaneRow, Tables
 
 
@@ -166,7 +166,7 @@ def pass_ended(tables: Tables, row: LaneRow, now: datetime) -> None:
     while (head := tables.head_effect(row)) is not None:
         if head.state is EffectState.DOUBT and head.doubt_until is not None and head.doubt_until <= now:
             # As with pauses: a doubt that is over is never READY to be probed.
-            tables.doubts_ended[doubt_is_over(row, head, now)] += 1
+            tables.doubts_ended[doubt_is_over(head, now)] += 1
         if head.state not in ENDED:
             break
         opens_at = gate_opens_at(head, now)
@@ -177,6 +177,8 @@ def pass_ended(tables: Tables, row: LaneRow, now: datetime) -> None:
         row.cursor += 1
         if head.state is EffectState.REFUSED and head.draft.terms.on_refused is RefusedPolicy.PARK:
             row.parked = row.parked or f"effect {head.draft.id} was refused: {head.reason}"
+    if head is not None:
+        park_for_doubt(row, head)
 
 
 def gate_reached(effect: EffectRow) -> bool:

@@ -32,8 +32,8 @@ def give_back(book: Book, sent: Sent, reason: str) -> bool:
     return sent.state == DOUBT
 
 
-def doubt_is_over(book: Book, lane: Lane, sent: Sent) -> None:
-    """S5: the tenant's policy, applied."""
+def doubt_is_over(book: Book, sent: Sent) -> None:
+    """S5: the tenant's policy, applied. A conversation is parked for it once it is the head (`park_for_doubt`)."""
     sent.doubt_until = sent.not_before = None
     match sent.doubt:
         case DoubtPolicy.RESEND if sent.resends < sent.resends_max:
@@ -45,10 +45,15 @@ def doubt_is_over(book: Book, lane: Lane, sent: Sent) -> None:
             book.doubts_ended["skipped"] += 1
         case _:
             sent.changed_at = book.now
-            lane.parked, lane.parked_for = f"effect {sent.id} is in doubt: {sent.reason}", sent.id
             book.doubts_ended["parked"] += 1
-            book.changed(lane)
     book.changed_effect(sent)
+
+
+def park_for_doubt(book: Book, lane: Lane, head: Sent) -> None:
+    """Of several doubts the head's is what a conversation waits for: when that is resolved, the next one's."""
+    if head.state == DOUBT and head.doubt_until is None and lane.parked is None:
+        lane.parked, lane.parked_for = f"effect {head.id} is in doubt: {head.reason}", head.id
+        book.changed(lane)
 
 
 def end_unsent(book: Book, sent: Sent, reason: str) -> None:

@@ -11,7 +11,7 @@ from procession.core.errors import IllegalMove
 from procession.core.lane import LANE_TABLE, LaneMove, RestingFacts, resting
 from procession.storage.sqlite.instants import FOREVER, instant, moment
 from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.doubt import doubt_is_over
+from procession.storage.sqlite.ledger.doubt import doubt_is_over, park_for_doubt
 from procession.storage.sqlite.ledger.effect import CONFIRMED, DOUBT, PENDING, REFUSED, Sent
 from procession.storage.sqlite.ledger.lane import HELD, IDLE, PARKED, PAUSED, READY, SENDS, TURNS, Lane
 from procession.storage.sqlite.statements import statements
@@ -147,7 +147,7 @@ def pass_ended(book: Book, lane: Lane) -> Sent | None:
     while (head := book.effect_at(lane, lane.cursor + 1)) is not None:
         if head.state == DOUBT and head.doubt_until is not None and head.doubt_until <= book.now:
             # Whoever gets here before the sweep does its work, so that a doubt that is over is never READY.
-            doubt_is_over(book, lane, head)
+            doubt_is_over(book, head)
         if not head.ended or head.gate_opens_at() > book.now:
             break
         if head.state == CONFIRMED and not head.gate_reached():
@@ -156,6 +156,8 @@ def pass_ended(book: Book, lane: Lane) -> Sent | None:
         lane.cursor += 1
         if head.state == REFUSED and head.on_refused == RefusedPolicy.PARK and lane.parked is None:
             lane.parked = f"effect {head.id} was refused: {head.reason}"
+    if head is not None:
+        park_for_doubt(book, lane, head)
     return head
 
 

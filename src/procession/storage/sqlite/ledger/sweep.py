@@ -97,7 +97,7 @@ def _end_doubts(book: Book, rows_max: int) -> None:
         sent = book.effect(tenant, effect)
         if sent is None or sent.state != DOUBT or sent.doubt_until is None:
             continue  # looking at one before it in its conversation has ended it
-        doubt_is_over(book, lane, sent)
+        doubt_is_over(book, sent)
         rest(book, lane, LaneMove.RESOLVE)
     book.flush()
 
