@@ -138,6 +138,7 @@ class ThreadWriter:
         self._checkpoints = _Checkpoints(ledger, clock)
         self._on_broken = on_broken
         self._wake = threading.Event()
+        self._waking = False
         self._abandoned = False
         self._told = False
         # A daemon: a process that ends without closing its store must not hang on it.
@@ -146,8 +147,17 @@ class ThreadWriter:
 
     def put(self, do: Callable[[Book], T]) -> "asyncio.Future[T]":
         future = self._waiting.add(do)
-        self._wake.set()
+        if not self._waking:
+            self._waking = True
+            future.get_loop().call_soon(self._wake_up)
         return future
+
+    def _wake_up(self) -> None:
+        """Once in a pass of the loop, when all that this pass puts is here: woken by the first, the thread would take
+        that one alone, and the two would fight for the interpreter over the others.
+        """
+        self._waking = False
+        self._wake.set()
 
     async def close(self) -> None:
         self._waiting.closing = True
