@@ -6,7 +6,6 @@ Nothing is answered 2xx before `accept` has returned; what `accept` left unknown
 repeat is absorbed by dedup.
 """
 
-import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -30,6 +29,7 @@ from procession.ports.connector import Delivery, Parsed, Unreadable
 from procession.ports.store import Store
 from procession.ports.telemetry import Telemetry
 from procession.runtime.crashpoint import crashpoint
+from procession.runtime.patience import Patience
 
 ACCEPT_WAIT: Final = timedelta(seconds=5)
 """How long a delivery may wait for its commit: providers give up after 5 to 20 s, and then repeat it anyway."""
@@ -41,6 +41,7 @@ class Receiver:
         self._doors = doors
         self._bell = bell
         self._telemetry = telemetry
+        self._patience = Patience(ACCEPT_WAIT)
 
     @property
     def is_ready(self) -> bool:
@@ -100,8 +101,7 @@ class Receiver:
     async def _accept(self, door: DoorOf, intake: Intake) -> Acceptance | None:
         """None: it is not known to be kept."""
         try:
-            async with asyncio.timeout(ACCEPT_WAIT.total_seconds()):
-                return await self._store.accept(intake)
+            return await self._patience.wait_for(self._store.accept(intake))
         except (StoreError, TimeoutError) as error:
             self._telemetry.count("ingress.not_kept")
             self._telemetry.warn("ingress.not_kept", endpoint=door.endpoint.name, error=type(error).__name__)
