@@ -54,19 +54,25 @@ class Doors:
         return found is not None and found.active
 
     async def refresh(self, *, again: bool = False) -> bool:
-        """Read the directory; True if it had a new version. `again`: also the secrets of an old one."""
+        """Read the directory; True if it had a new version. `again`: also the secrets of an old one.
+
+        Raises Misconfigured if not one secret opens: then it is the master key that is wrong, and not a row.
+        """
         snapshot = await self._directory.snapshot()
         if self._snapshot is not None and snapshot.version == self._snapshot.version and not again:
             return False
         doors: dict[str, DoorOf] = {}
+        shut: list[Misconfigured] = []
         for name in snapshot.endpoints:
-            door = await self._open(snapshot, name)
+            door = await self._open(snapshot, name, shut)
             if door is not None:
                 doors[name] = door
+        if shut and not any(door.secrets for door in doors.values()):
+            raise shut[0]
         self._snapshot, self._doors, self._windows = snapshot, doors, {}
         return True
 
-    async def _open(self, snapshot: Snapshot, name: EndpointName) -> DoorOf | None:
+    async def _open(self, snapshot: Snapshot, name: EndpointName, shut: list[Misconfigured]) -> DoorOf | None:
         endpoint = snapshot.endpoints[name]
         connector = self._connectors.get(endpoint.connector)
         if connector is None:
@@ -81,6 +87,8 @@ class Doors:
                 # The others still verify; with none left every delivery is refused, and the provider keeps it. A secret
                 # that does not open (another key, a damaged row) is its own endpoint's trouble and nobody else's.
                 self._telemetry.warn("ingress.secret_missing", endpoint=name, secret=secret, error=type(error).__name__)
+                if isinstance(error, Misconfigured):
+                    shut.append(error)
         return DoorOf(
             endpoint=endpoint, connector=connector, secrets=tuple(secrets), channels=snapshot.channels_of(name)
         )

@@ -240,3 +240,15 @@ async def test_what_no_store_can_hold_is_kept_aside_whole() -> None:
     assert answer.status == 200
     (kept,) = await store.console.quarantine()
     assert (await store.console.quarantine_show(kept.id, actor="tester")).body == BODY
+
+
+async def test_a_key_that_opens_nothing_is_not_served_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+
+    async def shut(tenant: TenantId, name: SecretName) -> bytes:
+        raise WrongKey(f"{name} of {tenant} was sealed under another key")
+
+    monkeypatch.setattr(desk.vault, "open", shut)
+
+    with pytest.raises(WrongKey):
+        await desk.open()
