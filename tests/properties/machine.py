@@ -53,6 +53,7 @@ WEIGHTS: Final = {
     "play": 8,
     "perform": 8,
     "pass_time": 8,
+    "overtake": 3,
     "sweep": 2,
     "sight": 3,
     "claim_turns": 3,
@@ -128,6 +129,24 @@ class LineMachine(RuleBasedStateMachine):
             if not seldom(draw):
                 self._record(place, draw)
 
+    def overtake(self, draw: Draw) -> None:
+        """A worker sleeps past its leases, another goes on with its lanes, and then the first wakes up."""
+        self._claim_turns(ONE, TTL, suspects=False, alone=False)
+        self._claim_sends(ONE, TTL)
+        turns, sends = len(self.turns), len(self.sends)
+        self.pair.advance(TTL)
+        self.sweep(draw)
+        self._claim_turns(OTHER, TTL, suspects=True, alone=False)
+        self._claim_sends(OTHER, TTL)
+        for turn in self.turns[max(0, turns - 3) : turns]:
+            if draw.random() < 0.5:
+                self._settle(turn, draw)
+            else:
+                self._remember(turn, draw)
+        for place in range(max(0, sends - 3), sends):
+            self._begin(place)
+            self._record(place, draw)
+
     # --- the line, step by step ---
 
     def accept(self, draw: Draw) -> None:
@@ -183,9 +202,10 @@ class LineMachine(RuleBasedStateMachine):
             noted(f"settle {type(outcome).__name__} {answers.first.fate}")
 
     def remember(self, draw: Draw) -> None:
-        if not self.turns:
-            return
-        turn = _recent(self.turns, draw)
+        if self.turns:
+            self._remember(_recent(self.turns, draw), draw)
+
+    def _remember(self, turn: Both[HeldTurn], draw: Draw) -> None:
         tenant = turn.first.lease.tenant
         steps = draws.several(draw, 2, draws.step)
         flush = draws.several(draw, 2, lambda own: draws.draft(own, tenant, turn.first.id))
