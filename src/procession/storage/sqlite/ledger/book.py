@@ -108,6 +108,7 @@ class Book:
         """Rows for procession_turn, written together at the end of the transaction."""
         self._lanes: dict[tuple[int, str, str], Lane] = {}
         self._effects: dict[int, Sent] = {}
+        self._effects_at: dict[tuple[int, int], Sent] = {}
         self._changed_lanes: dict[int, Lane] = {}
         self._grown_lanes: dict[int, Lane] = {}
         self._changed_effects: dict[int, Sent] = {}
@@ -208,6 +209,10 @@ class Book:
     def effect_at(self, lane: Lane, oseq: int) -> Sent | None:
         if oseq >= lane.next_seq:
             return None
+        # What an operation has read already it need not look for again: its head, once recorded, is passed, and so on.
+        found = self._effects_at.get((lane.no, oseq))
+        if found is not None:
+            return found
         return self._effect(self.execute(_SQL["load_effect_at"], (lane.tenant, lane.no, oseq)).fetchone())
 
     def _effect(self, row: tuple[Any, ...] | None) -> Sent | None:
@@ -217,7 +222,7 @@ class Book:
         found = self._effects.get(no)
         if found is None:
             found = Sent(row)
-            self._effects[found.no] = found
+            self._effects[found.no] = self._effects_at[found.lane, found.oseq] = found
         return found
 
     def changed_effect(self, sent: Sent) -> None:
@@ -239,6 +244,7 @@ class Book:
         if self._effects:
             self.flush_effects()
             self._effects.clear()
+            self._effects_at.clear()
         if len(self._lanes) > LANES_KEPT_MAX:
             self._lanes.clear()
 
@@ -268,6 +274,7 @@ class Book:
         """What is in memory may not be what is in the file any more."""
         self._lanes.clear()
         self._effects.clear()
+        self._effects_at.clear()
         self._changed_lanes.clear()
         self._grown_lanes.clear()
         self._changed_effects.clear()

@@ -1,5 +1,6 @@
 """A row of procession_effect, without its payload (which is read only to be sent)."""
 
+from functools import lru_cache
 from typing import Any, Final
 
 from procession.core.effect import (
@@ -205,15 +206,38 @@ def effect_of(sent: Sent, tenant: str, lane: Lane, payload: bytes) -> Effect:
 
 
 def terms_of(sent: Sent) -> Terms:
+    return _terms(
+        sent.repeatability,
+        (sent.gate_receipt, sent.gate_wait_max, sent.gate_gap),
+        sent.doubt,
+        sent.doubt_wait,
+        sent.resends_max,
+        sent.on_refused,
+        sent.tries_max,
+        sent.answer_within,
+    )
+
+
+@lru_cache(maxsize=256)
+def _terms(
+    repeatability: str,
+    gate: tuple[int, int, int],
+    doubt: str,
+    doubt_wait: int,
+    resends_max: int,
+    on_refused: str,
+    tries_max: int,
+    answer_within: int,
+) -> Terms:
+    """Each channel has its own, and all its effects share them."""
+    receipt, wait_max, gap = gate
     return Terms(
-        repeatability=Repeatability(sent.repeatability),
-        gate=Gate(
-            receipt=Receipt(sent.gate_receipt), wait_max=duration(sent.gate_wait_max), gap=duration(sent.gate_gap)
-        ),
-        doubt=DoubtPolicy(sent.doubt),
-        doubt_wait=duration(sent.doubt_wait),
-        resends_max=sent.resends_max,
-        on_refused=RefusedPolicy(sent.on_refused),
-        tries_max=sent.tries_max,
-        answer_within=duration(sent.answer_within),
+        repeatability=Repeatability(repeatability),
+        gate=Gate(receipt=Receipt(receipt), wait_max=duration(wait_max), gap=duration(gap)),
+        doubt=DoubtPolicy(doubt),
+        doubt_wait=duration(doubt_wait),
+        resends_max=resends_max,
+        on_refused=RefusedPolicy(on_refused),
+        tries_max=tries_max,
+        answer_within=duration(answer_within),
     )
