@@ -8,7 +8,8 @@ accept    one INSERT, one COMMIT (synchronous=FULL) for each request, on a threa
 drain     play what is there: one event a claim, one transaction for the claim, one for its end
 live      both at once, on the same thread
 
-It keeps order by playing one event at a time; it has no tenants' shares, no leases, no fence, no tries, no state.
+It keeps order: no second event of a lane is claimed while one is being played. It has no tenants' shares, no leases,
+no fence, no tries, no state, and after a crash somebody has to look for what was being played.
 """
 
 import asyncio
@@ -41,13 +42,20 @@ CREATE TABLE IF NOT EXISTS event (
     no INTEGER PRIMARY KEY, tenant TEXT, lane TEXT, id TEXT, kind TEXT, state INTEGER, payload BLOB, UNIQUE (tenant, id)
 );
 CREATE INDEX IF NOT EXISTS event_waiting ON event (no) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS event_playing ON event (tenant, lane) WHERE state = 1;
 """
 _INSERT: Final = (
     "INSERT INTO event (tenant, lane, id, kind, state, payload) VALUES (?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING"
 )
-_HEAD: Final = "SELECT no, lane, payload FROM event WHERE state = 0 ORDER BY no LIMIT 1"
+_HEAD: Final = """
+SELECT no, lane, payload FROM event WHERE state = 0 AND NOT EXISTS (
+    SELECT 1 FROM event AS playing
+    WHERE playing.state = 1 AND playing.tenant = event.tenant AND playing.lane = event.lane
+) ORDER BY no LIMIT 1
+"""
 _HOLD: Final = "UPDATE event SET state = 1 WHERE no = ?"
 _DONE: Final = "UPDATE event SET state = 2 WHERE no = ?"
+PLAYERS: Final = 16
 _FIELDS: Final = [(b"content-type", b"text/plain"), (b"content-length", b"3")]
 
 
@@ -123,6 +131,11 @@ class Floor:
         await send({"type": "http.response.body", "body": b"ok\n"})
 
     async def play(self, handler: Callable[[Event], object], *, stay: bool) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(PLAYERS):
+                group.create_task(self._player(handler, stay=stay))
+
+    async def _player(self, handler: Callable[[Event], object], *, stay: bool) -> None:
         assert self._writer is not None
         while True:
             self._rung.clear()
@@ -130,6 +143,7 @@ class Floor:
             if event is not None:
                 handler(event)
                 await self._writer.put(_end(event[0]))
+                self._rung.set()
                 self.done += 1
             elif stay:
                 await self._rung.wait()
