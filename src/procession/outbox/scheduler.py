@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
-from procession.core.errors import StoreBroken
+from procession.core.errors import StoreBroken, StoreError
 from procession.core.limits import KEEP_TURNS_MAX, POLL
 from procession.core.turn import HeldEffect
 from procession.outbox.means import Means
@@ -75,7 +75,17 @@ class SendScheduler:
                 return
             claimed.held = following
             claimed.kept.lease = following.lease
-        await self._means.store.release((claimed.kept.lease,))
+        await self._give_back(claimed)
+
+    async def _give_back(self, claimed: Claimed) -> None:
+        """The conversation has had its share; others first. It must not raise: that would end the whole stage."""
+        try:
+            await self._means.store.release((claimed.kept.lease,))
+        except StoreBroken as broken:
+            self._means.fail_stop(f"sends: {broken}")
+        except StoreError as error:
+            # Its lease will run out instead.
+            self._means.telemetry.warn("outbox.not_given_back", error=type(error).__name__)
 
     async def _send_one(self, claimed: Claimed) -> HeldEffect | None:
         deadline = self._means.clock.monotonic() + _SEND_DEADLINE.total_seconds()
