@@ -1,9 +1,10 @@
 """The bot that the demo's engine plays: it thinks for some milliseconds, remembers that, and answers in two steps."""
 
-import asyncio
+from datetime import timedelta
 
 from procession.lanes.app import App
 from procession.lanes.turn import Turn
+from procession.runtime.pause import pause
 
 app = App()
 
@@ -20,5 +21,5 @@ async def answer(turn: Turn) -> None:
 
 async def think(text: str) -> str:
     """As long as a very quick model."""
-    await asyncio.sleep(0.012)
+    await pause(timedelta(milliseconds=12))
     return text.upper()

@@ -20,23 +20,27 @@ TONE: Final = {"bakery": "#57c7ff", "clinic": "#7ee0c0", FLOODS: "#c4a1ff"}
 CAME: Final = {Came.IN_PLACE: ink.PLAIN, Came.EARLY: ink.EARLY, Came.AGAIN: f"{ink.TWICE} strike"}
 NEWS: Final = {"kill": ("✗", f"bold {ink.BAD}"), "good": ("✓", f"bold {ink.GOOD}"), "note": ("·", ink.PLAIN)}
 ROWS_EACH: Final = 3
+ROOMY: Final = 28
+"""Lines; with fewer, fewer conversations are shown."""
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 DOWN: Final = "✗"
 """In the place of a value, while the engine is dead."""
 _HEAD, _TILES, _LINES = 4, 4, 4
-_TABLE: Final = ROWS_EACH * len(TENANTS) + 3
+_TABLE_AROUND: Final = 3
 
 
 def screen(show: Show, width: int, height: int) -> "Layout":
     from rich.layout import Layout
 
+    each = ROWS_EACH if height >= ROOMY else ROWS_EACH - 1
+    table = each * len(TENANTS) + _TABLE_AROUND
     whole = Layout()
     whole.split_column(
         Layout(_head(show, width), size=_HEAD),
         Layout(_tiles(show), size=_TILES),
         Layout(_lines(show, width), size=_LINES),
-        Layout(_conversations(show, width), size=_TABLE),
-        Layout(_news(show, max(1, height - _HEAD - _TILES - _LINES - _TABLE - 1))),
+        Layout(_conversations(show, width, each), size=table),
+        Layout(_news(show, max(1, height - _HEAD - _TILES - _LINES - table - 1))),
         Layout(_foot(show), size=1),
     )
     return whole
@@ -51,8 +55,8 @@ def _head(show: Show, width: int) -> "RenderableType":
     from rich.text import Text
 
     line = Table.grid(expand=True)
-    line.add_column(ratio=1)
-    line.add_column(justify="right")
+    line.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    line.add_column(justify="right", no_wrap=True)
     title = Text.assemble((" PROCESSION ", f"{ink.ON_COLOUR} on {ink.GOOD}"), "  ", (TAGLINE, "bold"))
     line.add_row(title, Text(f"{min(show.passed, show.seconds):4.0f} s of {show.seconds:.0f} s ", ink.DIM))
     share = min(1.0, show.passed / show.seconds)
@@ -160,7 +164,7 @@ def _bar(value: float | None, highest: float, rows: int, row: int) -> str:
 # --- conversations ---
 
 
-def _conversations(show: Show, width: int) -> "RenderableType":
+def _conversations(show: Show, width: int, rows: int) -> "RenderableType":
     from rich import box
     from rich.panel import Panel
     from rich.table import Table
@@ -176,11 +180,11 @@ def _conversations(show: Show, width: int) -> "RenderableType":
     table.add_column("", width=1)
     table.add_column(Text.assemble("answered: ", ("in order", ink.GOOD)), width=each, no_wrap=True, justify="right")
     for tenant in TENANTS:
-        _rows_of(table, show, tenant, each)
+        _rows_of(table, show, tenant, each, rows)
     return Panel(table, box=box.ROUNDED, border_style=_frame(show), padding=(0, 1))
 
 
-def _rows_of(table: "Table", show: Show, tenant: str, width: int) -> None:
+def _rows_of(table: "Table", show: Show, tenant: str, width: int, rows: int) -> None:
     from rich.text import Text
 
     everybody = [own for own in show.referee.conversations.values() if own.tenant == tenant]
@@ -191,7 +195,7 @@ def _rows_of(table: "Table", show: Show, tenant: str, width: int) -> None:
         Text("" if reply is None else f" reply {_duration(reply)}", ink.DIM),
         Text(f" {waiting:,} waiting", ink.TWICE if waiting > len(everybody) else ink.DIM),
     )
-    busiest = sorted(everybody, key=lambda own: own.typed, reverse=True)[:ROWS_EACH]
+    busiest = sorted(everybody, key=lambda own: own.typed, reverse=True)[:rows]
     for label, own in zip(labels, sorted(busiest, key=lambda own: own.name), strict=False):
         table.add_row(
             label,

@@ -166,9 +166,8 @@ class Show:
         if last.made_good_after_s is None and not self._owed_at_kill & self.referee.owed():
             after = self._clock.monotonic() - self._killed_at
             self.kills[-1] = replace(last, made_good_after_s=round(after, 2))
-            self._tell(
-                "good", f"nothing lost: all {last.owed} texts that waited are answered, {after:.1f} s after the kill"
-            )
+            owed = f"all {last.owed} texts that waited are answered" if last.owed else "nobody waited for a reply"
+            self._tell("good", f"nothing lost: {owed}, {after:.1f} s after the kill")
 
     def _tell(self, kind: str, text: str) -> None:
         self.news.append((self.passed, kind, text))

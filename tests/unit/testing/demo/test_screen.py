@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from procession.testing.demo.driver import TERMINAL_LEAST
 from procession.testing.demo.referee import Call
 from procession.testing.demo.screen import DOWN, bars, screen
 from procession.testing.demo.show import Show
@@ -24,10 +25,10 @@ def a_show(folder: Path) -> Show:
     return show
 
 
-def drawn(show: Show) -> list[str]:
-    console = Console(file=io.StringIO(), width=WIDTH, height=HEIGHT, force_terminal=True, color_system=None)
+def drawn(show: Show, width: int = WIDTH, height: int = HEIGHT) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
     with console.capture() as captured:
-        console.print(screen(show, WIDTH, HEIGHT), end="")
+        console.print(screen(show, width, height), end="")
     return captured.get().splitlines()
 
 
@@ -37,6 +38,17 @@ def test_the_screen_fits_a_hundred_columns_and_thirty_lines(tmp_path: Path) -> N
     assert len(lines) == HEIGHT
     assert max(map(len, lines)) <= WIDTH
     for label in ("came twice", "came early", "order checked", "in doubt", "kill -9 the engine"):
+        assert any(label in line for line in lines), label
+
+
+def test_the_smallest_terminal_still_shows_the_score_and_the_keys(tmp_path: Path) -> None:
+    width, height = TERMINAL_LEAST
+
+    lines = drawn(a_show(tmp_path), width, height)
+
+    assert len(lines) == height
+    assert max(map(len, lines)) <= width
+    for label in ("PROCESSION", "0 wrong", "megastore", "kill -9 the engine", " q "):
         assert any(label in line for line in lines), label
 
 
