@@ -20,6 +20,7 @@ ALLOWED: Final = {
     "src/procession/outbox/scheduler.py": "the top of a send: a bug in one must not end the stage",
     "src/procession/ingress/exchange.py": "the edge: an answer, whatever the application does",
     "src/procession/ingress/receive.py": "the connector's parsing: what it fails on is kept, not lost",
+    "src/procession/app/control.py": "the edge: a reply, whatever a verb does",
     "src/procession/app/application.py": "the user's module, as it is imported",
     "src/procession/testing/overheard.py": "a handler's own SQL",
     "src/procession/storage/sqlite/ledger/ledger.py": "an operation of a batch: it must not take the others with it",

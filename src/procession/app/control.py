@@ -20,7 +20,7 @@ from typing import Final
 
 from procession.app.desk import Desk
 from procession.app.verbs import answer, refusal
-from procession.core.errors import BadRequest, Misconfigured, OutcomeUnknown
+from procession.core.errors import BadRequest, Misconfigured, OutcomeUnknown, ProcessionError
 from procession.ports.telemetry import Telemetry
 from procession.runtime.service import Service
 
@@ -73,13 +73,20 @@ class ControlService(Service):
             try:
                 async with asyncio.timeout(QUESTION_WAIT.total_seconds()):
                     question = await _read_frame(reader)
-                reply = await answer(self._desk, question)
+                reply = await self._reply(question)
                 if len(reply) > FRAME_BYTES_MAX:
                     reply = refusal(BadRequest("the answer is too large: ask for less, by --limit"))
                 writer.write(_LENGTH.pack(len(reply)) + reply)
                 await writer.drain()
             finally:
                 writer.close()
+
+    async def _reply(self, question: bytes) -> bytes:
+        try:
+            return await answer(self._desk, question)
+        except Exception as bug:  # noqa: BLE001 - the edge of the engine: a question must not be able to end it
+            self._telemetry.warn("control.failed", error=type(bug).__name__)
+            return refusal(ProcessionError(f"the engine failed at it: {type(bug).__name__}"))
 
 
 class ControlLine:

@@ -14,7 +14,7 @@ import pytest
 from procession.app import control
 from procession.app.control import NAME, ControlLine, ControlService, engine_runs
 from procession.app.desk import Desk
-from procession.core.errors import BadRequest, Misconfigured, OutcomeUnknown
+from procession.core.errors import BadRequest, Misconfigured, OutcomeUnknown, ProcessionError
 from tests.unit.app.scene import scene
 
 
@@ -37,6 +37,21 @@ async def test_a_question_is_answered_over_the_socket(tmp_path: Path) -> None:
 
     assert not engine_runs(tmp_path)
     assert not (tmp_path / NAME).exists()
+
+
+async def test_a_question_that_the_engine_fails_at_does_not_end_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> bytes:
+        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    async with _listening(tmp_path) as desk:
+        with monkeypatch.context() as patched:
+            patched.setattr(control, "answer", broken)
+            with pytest.raises(ProcessionError, match="OverflowError"):
+                await desk.counts()
+
+        assert (await desk.counts()).accepted == 0
 
 
 async def test_the_socket_is_its_owners_only(tmp_path: Path) -> None:
