@@ -105,9 +105,12 @@ class LastLook:
         known = self._auditor.intake.known
         newest: int | None = None
         for event in sorted(placed, key=lambda event: event.seq or 0):
-            order = known[event.tenant, event.id].order  # type: ignore[index]  # ids are text here
+            own = known[event.tenant, event.id]  # type: ignore[index]  # ids are text here
+            order = own.order
             if order is None:
                 continue
+            if event.late and own.placed_at is None:
+                self._history.fail("S6", f"{event.provider_id} was held, and is late all the same", event.id, lane)
             passed = newest is not None and (order.key < newest or (order.by is not Ordering.TIME and order.key == newest))
             first = order.first is not None and order.key < order.first
             if event.late != (passed or first):

@@ -17,6 +17,7 @@ class Mishap(Enum):
     BROKEN = "the store fails in a way that ends the process; the call is made or not"
     CRASH = "it is made, and the node dies before it hears of it"
     PAUSE = "it is made, and the node stands still before it hears of it"
+    PARTED = "the node dies, and it is made long after"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ _SHARES: Final = (
     (0.0004, Mishap.BROKEN),
 )
 # Where a death, or standing still, between the write and its answer matters most.
-_NARROW: Final = {"begin": 0.014, "record": 0.006, "settle": 0.003, "remember": 0.006, "claim_turns": 0.0015}
+_NARROW: Final = {"begin": 0.014, "record": 0.006, "settle": 0.006, "remember": 0.008, "claim_turns": 0.0015}
 _SLOW: Final = 0.012
 
 
@@ -64,7 +65,7 @@ class StoreFaults:
         drawn = self._random() / self._trouble
         narrow = _NARROW.get(name, 0.0)
         if drawn < narrow:
-            return Mishap.CRASH if drawn < narrow * 0.6 else Mishap.PAUSE
+            return Mishap.CRASH if drawn < narrow * 0.4 else Mishap.PAUSE if drawn < narrow * 0.7 else Mishap.PARTED
         drawn -= narrow
         for share, mishap in _SHARES:
             drawn -= share

@@ -16,9 +16,9 @@ PLANTS: Final = (
         name="answer-before-commit",
         what="a delivery is answered before it is written down",
         file="ingress/receive.py",
-        old="                return await self._store.accept(intake)\n",
-        new="                self._later = asyncio.ensure_future(self._store.accept(intake))\n"
-        "                return Acceptance(placements=())\n",
+        old="            return await self._patience.wait_for(self._store.accept(intake))\n",
+        new="            import asyncio\n            self._later = asyncio.ensure_future(self._store.accept(intake))\n"
+        "            return Acceptance(placements=())\n",
     ),
     Plant(
         name="batch-stored-partly",
@@ -42,11 +42,12 @@ PLANTS: Final = (
         new="            await self._bell.hear(self._ring, timedelta(days=300))\n",
     ),
     Plant(
-        name="heartbeat-ignores-lost",
-        what="a renewal that was refused is taken for one that was kept",
+        name="heartbeat-trusts-silence",
+        what="a renewal that failed is taken for one that was kept",
         file="runtime/keepalive.py",
-        old="            if lease in gone:\n",
-        new="            if lease in gone and False:\n",
+        old="            self._tell(due, await self._lost(tuple(due)), since)\n",
+        new="            try:\n                lost = await self._lost(tuple(due))\n            except Exception:\n"
+        "                lost = ()\n            self._tell(due, lost, since)\n",
     ),
     Plant(
         name="lease-trusted-for-ever",
@@ -69,13 +70,6 @@ PLANTS: Final = (
         old="        settlement, settled = await self._kept(flight, handler, wanted)\n",
         new="        await self._means.store.release((flight.held.lease,))\n"
         "        settlement, settled = await self._kept(flight, handler, wanted)\n",
-    ),
-    Plant(
-        name="unknown-settle-is-done",
-        what="a settlement whose outcome is unknown is not repeated, but taken for done",
-        file="runtime/insist.py",
-        old="        except (StoreAway, OutcomeUnknown) as away:\n",
-        new="        except OutcomeUnknown:\n            return None\n        except StoreAway as away:\n",
     ),
     Plant(
         name="innocents-given-up",

@@ -86,7 +86,7 @@ OF_MEMORY: Final = (
         what="a turn is settled by one who has lost its lane",
         file="storage/memory/settle.py",
         old="    row = fenced(tables, lease)\n    if row is None or not row.frozen or row.frozen[0] != settlement.turn:\n",
-        new="    if row is None or not row.frozen or row.frozen[0] != settlement.turn or row.phase is not Phase.HELD:\n",
+        new="    if row is None or not row.frozen or row.frozen[0] != settlement.turn:\n",
     ),
     Plant(
         name="settle-not-idempotent",
@@ -184,10 +184,13 @@ OF_MEMORY: Final = (
         name="record-without-fence",
         what="a verdict is recorded by one who has lost its conversation",
         file="storage/memory/sends.py",
-        old="    row = fenced(tables, lease)\n    effect = tables.effects.get((lease.tenant, effect_id))\n    if effect is not None and row",
+        old="    row = fenced(tables, lease)\n    effect = tables.effects.get((lease.tenant, effect_id))\n"
+        "    if row is None or effect is None or effect.draft.lane != row.lane or lease.side is not Side.SENDS:\n"
+        "        return Recorded(",
         new="    row = tables.lanes.get((lease.tenant, lease.lane, lease.side))\n"
-        "    row = row if row is not None and row.phase is Phase.HELD else None\n"
-        "    effect = tables.effects.get((lease.tenant, effect_id))\n    if effect is not None and row",
+        "    effect = tables.effects.get((lease.tenant, effect_id))\n"
+        "    if row is None or effect is None or effect.draft.lane != row.lane or row.phase is not Phase.HELD:\n"
+        "        return Recorded(",
     ),
     Plant(
         name="uncertain-is-sent-again",
@@ -207,8 +210,8 @@ OF_MEMORY: Final = (
         name="absence-is-proof",
         what="a doubt for which no status has come is taken for not sent",
         file="storage/memory/doubt.py",
-        old="            row.parked, row.parked_for = ",
-        new="            effect.state = moved(effect.state, EffectMove.ABSENT)\n            effect.doubt_parked, _ = False, ",
+        old="            effect.doubt_parked = True\n",
+        new="            effect.state = moved(effect.state, EffectMove.ABSENT)\n",
     ),
     Plant(
         name="crash-loop-not-counted",

@@ -112,6 +112,10 @@ class Provider:
                 return mood
         return Mood.FINE
 
+    def stands_still(self, chance: SeededChance) -> bool:
+        """Whether the caller does, right before its first byte: where it matters most that it looks once more."""
+        return not self.is_healed and chance.happens(0.004 * self._trouble)
+
     def took(self, effect: EffectId) -> int:
         """How often it was taken so far."""
         known = self._known.get(effect)

@@ -9,7 +9,15 @@ from datetime import timedelta
 from typing import Any
 
 from procession.core.effect import EffectDraft
-from procession.core.errors import OutcomeUnknown, StoreAway, StoreBroken, StoreFull
+from procession.core.errors import (
+    BadRequest,
+    OutcomeUnknown,
+    SqlFailed,
+    StoreAway,
+    StoreBroken,
+    StoreError,
+    StoreFull,
+)
 from procession.core.event import Acceptance, Intake
 from procession.core.ids import EffectId, EventId
 from procession.core.lane import Lease
@@ -24,6 +32,7 @@ from procession.testing.simulation.nodes import Node
 from procession.testing.simulation.rare import Rare
 from procession.testing.simulation.servers import Server
 
+_EXPECTED = (StoreError, BadRequest, SqlFailed)
 _UNHEARD = {Mishap.UNKNOWN_KEPT, Mishap.UNKNOWN_LOST, Mishap.UNKNOWN_YET}
 
 
@@ -109,12 +118,31 @@ class StoreProxy:
         if mishap is Mishap.UNKNOWN_YET:
             self._answer(fault.after, answer, None, OutcomeUnknown("the connection broke"))
             yet = self._faults.uniform(0.05, 6)
-            self._node.loop.call_later(yet, self._server.submit, name, args, _ignore)
+            self._node.loop.call_later(yet, self._server.submit, name, args, self._unheard)
+            return
+        if mishap is Mishap.PARTED:
+            self._part(name, args)
             return
         if mishap is Mishap.BROKEN and self._faults.happens(0.5):
             self._answer(fault.after, answer, None, StoreBroken("a sync failed"))
             return
         self._server.submit(name, args, lambda found, error: self._done(name, fault, answer, found, error))
+
+    def _part(self, name: str, args: dict[str, Any]) -> None:
+        """A network that holds a call back for longer than any lease: what a fence is for."""
+        node = self._node
+        if not node.dead:
+            self._auditor.note(repr(node), "dies", (), f"{name} is still on its way")
+            node.crash()
+        node.loop.call_later(self._faults.uniform(0.5, 12), self._server.submit, name, args, self._unheard)
+
+    def _unheard(self, _found: object, error: Exception | None) -> None:
+        """Nobody waits for it any more."""
+        self._check(error)
+
+    def _check(self, error: Exception | None) -> None:
+        if error is not None and not isinstance(error, _EXPECTED):
+            self._auditor.history.fail("G3", f"the store has raised {type(error).__name__}: {error}")
 
     def _fail_before(self, name: str, fault: CallFault, answer: "asyncio.Future[Any]") -> None:
         if fault.mishap is Mishap.FULL:
@@ -131,6 +159,7 @@ class StoreProxy:
         self, name: str, fault: CallFault, answer: "asyncio.Future[Any]", found: object, error: Exception | None
     ) -> None:
         """The call was made."""
+        self._check(error)
         if fault.mishap is Mishap.CRASH:
             self._auditor.note(repr(self._node), "dies", (), f"{name} was done, and not yet answered")
             self._node.crash()
@@ -155,10 +184,6 @@ def _tell(answer: "asyncio.Future[Any]", found: object, error: Exception | None)
         answer.set_exception(error)
     else:
         answer.set_result(found)
-
-
-def _ignore(_found: object, _error: Exception | None) -> None:
-    """Nobody waits for it any more."""
 
 
 class DirectoryProxy:

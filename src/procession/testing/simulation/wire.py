@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -31,6 +32,9 @@ class SimulatedWire:
         if self._node.dead:
             raise NodeIsDead(repr(self._node))
         mood = self._provider.mood()
+        if self._provider.stands_still(self._chance):
+            self._auditor.note(repr(self._node), "stands still", (), "between arming and the first byte")
+            self._node.pause(timedelta(seconds=self._chance.uniform(1, 10)))
         await sleep(self._chance.uniform(0.001, 0.03))
         if mood in _UNSENT:
             return NotSent(reason=_UNSENT[mood])

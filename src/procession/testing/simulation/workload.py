@@ -232,6 +232,7 @@ _KINDS: Final = (
     (0.012, "plan.pauses", _pauses),
     (0.007, "hang.once", lambda lane, chance: [["step", "look"], ["hang", 1], _send(lane, chance)]),
     (0.007, "plan.kills", _kills),
+    (0.007, "plan.weak", lambda lane, chance: [["kill", 2], ["raise", 2], _send(lane, chance)]),
     (0.008, "plan.long", lambda lane, chance: [["sleep", 7.5], ["step", "late"], _send(lane, chance)]),
     (0.008, "plan.stops", lambda lane, chance: [["stop", 1.3], ["step", "late"], _send(lane, chance)]),
     (0.02, "plan.cancels", lambda lane, chance: [["named", "a"], ["named", "b"], ["cancel", "a"]]),
