@@ -51,7 +51,7 @@ class DeskMeans:
     examine: Callable[[], Awaitable[tuple[Finding, ...]]]
     """What the store finds when it looks at itself."""
     reopened: Callable[[], Awaitable[None]] = _nobody
-    """Called when the directory has changed."""
+    """Called when the directory or a secret has changed."""
 
 
 class Desk:
@@ -221,11 +221,16 @@ class Desk:
     @verb
     async def secret_set(self, tenant: TenantId, name: SecretName, plain: bytes, *, actor: str) -> bool:
         await self._check_tenant(tenant)
-        return await self._means.vault.seal(tenant, name, plain, actor)
+        changed = await self._means.vault.seal(tenant, name, plain, actor)
+        if changed:
+            await self._means.reopened()
+        return changed
 
     @verb
     async def secret_forget(self, tenant: TenantId, name: SecretName, *, actor: str) -> None:
         await self._means.vault.forget(tenant, name, actor)
+        # It may be one that deliveries are verified with: from now on it verifies none.
+        await self._means.reopened()
 
     @verb
     async def secrets(self, tenant: TenantId | None = None) -> tuple[tuple[TenantId, SecretName, str], ...]:

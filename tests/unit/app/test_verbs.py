@@ -8,6 +8,7 @@ import pytest
 
 from procession.app.desk import Desk
 from procession.app.verbs import VERBS, answer
+from procession.app.wiring import desk_of
 from procession.core.errors import BadRequest, Misconfigured, ProcessionError, SecretMissing
 from procession.core.event import Intake, Quarantined
 from procession.core.ids import EffectId, EventId, QuarantineId, TenantId
@@ -152,3 +153,23 @@ def test_every_verb_has_words_for_its_arguments_and_its_answer() -> None:
         fields = msgspec.structs.fields(verb._arguments)
         assert not [field.name for field in fields if field.name == "self"], verb.name
         msgspec.json.Decoder(verb._answer)
+
+
+async def test_whoever_keeps_secrets_open_hears_that_one_was_set_or_forgotten() -> None:
+    world, _ = await scene()
+    opened_anew: list[str] = []
+
+    async def reopened() -> None:
+        opened_anew.append("anew")
+
+    desk = desk_of(world, reopened)
+    owner, name = ACME, SecretName("endpoint/shop/signing/1")
+    await desk.apply(plan(), actor="anna")
+    opened_anew.clear()
+    await desk.secret_set(owner, name, b"a secret", actor="anna")
+    await desk.secret_set(owner, name, b"a secret", actor="anna")
+    assert len(opened_anew) == 1
+
+    await desk.secret_forget(owner, name, actor="anna")
+
+    assert len(opened_anew) == 2
