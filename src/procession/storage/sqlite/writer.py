@@ -23,8 +23,9 @@ T = TypeVar("T")
 
 CHECKPOINT_EVERY: Final = 0.5
 """Seconds between checkpoints under load: the pages that many commits touch are then written once."""
-CHECKPOINT_ROWS: Final = 50_000
-"""Changed rows after which it does not wait so long: the log is read anew after a crash, and takes room."""
+CHECKPOINT_ROWS: Final = 2_000
+"""Changed rows after which it does not wait so long. Everybody waits for a checkpoint: so short ones, of some ten
+milliseconds, though pages that many commits touch are then written more often. It bounds the log, too."""
 _IDLE: Final = 0.25
 """Seconds without work after which what is in the log is moved into the file."""
 
