@@ -19,7 +19,7 @@ from procession.core.event import EventState
 from procession.core.ids import EffectId, EventId, TenantId, WorkerId
 from procession.core.lane import Phase, Side
 from procession.core.limits import DEDUP_KEEP_MIN
-from procession.core.turn import Began, HeldEffect, HeldTurn
+from procession.core.turn import Began, HeldEffect, HeldTurn, Settled
 from procession.core.verdict import Confirmed, Fate
 from procession.ports.store import Swept
 from tests.conformance.builders import (
@@ -48,12 +48,15 @@ from tests.properties.pair import Both, Pair
 T = TypeVar("T")
 L = TypeVar("L", HeldTurn, HeldEffect)
 
+Act = Callable[[Harness, int], Awaitable[object]]
+
 WEIGHTS: Final = {
     "accept": 8,
     "play": 8,
     "perform": 8,
     "pass_time": 8,
     "overtake": 3,
+    "all_at_once": 5,
     "sweep": 2,
     "sight": 3,
     "claim_turns": 3,
@@ -146,6 +149,42 @@ class LineMachine(RuleBasedStateMachine):
         for place in range(max(0, sends - 3), sends):
             self._begin(place)
             self._record(place, draw)
+
+    def all_at_once(self, draw: Draw) -> None:
+        """Deliveries, ends of turns and sends come in while one another are under way."""
+        self._claim_turns(ONE, TTL, suspects=False, alone=False)
+        acts: list[Act] = [self._settling(turn, draw) for turn in self.turns[-3:]]
+        acts += [self._accepting(draw) for _ in range(draw.randint(1, 3))]
+        acts += [self._beginning(send) for send in self.sends[-2:]]
+        draw.shuffle(acts)
+        for answers in self.pair.do_at_once(acts):
+            self._keep_what_was_kept(answers)
+            if not self.parted:
+                self.pair.compare(answers)
+        if not self.parted:
+            self.look()
+
+    def _settling(self, turn: Both[HeldTurn], draw: Draw) -> Act:
+        tenant, outcome = turn.first.lease.tenant, draws.outcome(draw)
+        words = draws.settlement_words(draw, tenant, turn.first.id, list(self.effects))
+        self.effects.update(dict.fromkeys((tenant, effect.id) for effect in words["effects"]))
+        return lambda harness, at: harness.store.settle(a_settlement(turn.each[at], outcome, **words))
+
+    def _accepting(self, draw: Draw) -> Act:
+        new = [draws.event(draw) for _ in range(draw.randint(1, 3))]
+        self.known.update(dict.fromkeys(event.id for event in new))
+        return lambda harness, _: harness.store.accept(an_intake(*new))
+
+    def _beginning(self, send: Both[HeldEffect]) -> Act:
+        return lambda harness, at: harness.store.begin(
+            send.each[at].lease, send.each[at].effect.id, send.each[at].effect.attempts + 1
+        )
+
+    def _keep_what_was_kept(self, answers: Both[object]) -> None:
+        """What a settlement claimed in the same write is held from now on."""
+        nexts = [answer.next for answer in answers.each if isinstance(answer, Settled)]
+        if nexts:
+            self._keep_turns(_nexts(nexts))
 
     # --- the line, step by step ---
 

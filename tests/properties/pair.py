@@ -52,6 +52,15 @@ class Pair:
         """Act on each; a refusal is an answer too."""
         return Both([self._runner.run(_or_refused(act(harness, at))) for at, harness in enumerate(self._harnesses)])
 
+    def do_at_once(self, acts: Sequence[Callable[[Harness, int], Awaitable[object]]]) -> list[Both[object]]:
+        """All of them without waiting for one another: a store may share commits, and answers as if one by one."""
+
+        async def together(harness: Harness, at: int) -> list[object]:
+            return await asyncio.gather(*(_or_refused(act(harness, at)) for act in acts))
+
+        answers = [self._runner.run(together(harness, at)) for at, harness in enumerate(self._harnesses)]
+        return [Both(each) for each in zip(*answers, strict=True)]
+
     def compare(self, answers: Both[T]) -> None:
         expected, *others = (comparable(answer) for answer in answers.each)
         for other in others:
