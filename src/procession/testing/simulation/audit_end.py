@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from procession.core.effect import ENDED, DoubtPolicy, EffectState
 from procession.core.event import Ordering, Stale
-from procession.testing.simulation.audit_intake import Known
-from procession.testing.simulation.audit_sends import EffectBook
+from procession.testing.simulation.audit_intake import EventKey, Known
 from procession.testing.simulation.auditor import Auditor
+from procession.testing.simulation.effect_book import EffectBook
 from procession.testing.simulation.final_state import FinalEffect, FinalEvent, FinalState
 from procession.testing.simulation.workload import Manner, Workload
 
@@ -51,12 +51,12 @@ class LastLook:
             if key not in found:
                 self._history.fail("S1", f"{known.kind} {known.id} was kept, and is not there", known.id, known.lane)
 
-    def _is_quarantined(self, key: tuple[str, str]) -> bool:
-        plan = self._workload.by_id.get(key)  # type: ignore[call-overload]  # ids are text here
+    def _is_quarantined(self, key: EventKey) -> bool:
+        plan = self._workload.by_id.get(key)
         return plan is not None and plan.payload in self._final.quarantined
 
     def _check_event(self, event: FinalEvent) -> None:
-        known = self._auditor.intake.known.get((event.tenant, event.id))  # type: ignore[call-overload]  # likewise
+        known = self._auditor.intake.known.get((event.tenant, event.id))
         about = (event.id, event.lane)
         if known is None:
             self._history.fail("S2", f"{event.kind} {event.provider_id} was never taken, and is there", *about)
@@ -105,16 +105,20 @@ class LastLook:
         known = self._auditor.intake.known
         newest: int | None = None
         for event in sorted(placed, key=lambda event: event.seq or 0):
-            own = known[event.tenant, event.id]  # type: ignore[index]  # ids are text here
+            own = known[event.tenant, event.id]
             order = own.order
             if order is None:
                 continue
             if event.late and own.placed_at is None:
                 self._history.fail("S6", f"{event.provider_id} was held, and is late all the same", event.id, lane)
-            passed = newest is not None and (order.key < newest or (order.by is not Ordering.TIME and order.key == newest))
+            passed = newest is not None and (
+                order.key < newest or (order.by is not Ordering.TIME and order.key == newest)
+            )
             first = order.first is not None and order.key < order.first
             if event.late != (passed or first):
-                self._history.fail("A3", f"{event.provider_id} is {'' if event.late else 'not '}called late", event.id, lane)
+                self._history.fail(
+                    "A3", f"{event.provider_id} is {'' if event.late else 'not '}called late", event.id, lane
+                )
             newest = order.key if newest is None else max(newest, order.key)
 
     # --- effects ---
@@ -126,7 +130,7 @@ class LastLook:
             strange = sorted(found.keys() ^ books.keys())
             self._history.fail("S9", f"{len(strange)} effects are there or in the books only", *strange[:3])
         for effect in self._final.effects:
-            book = books.get(effect.id)  # type: ignore[call-overload]  # ids are text here
+            book = books.get(effect.id)
             if book is not None:
                 self._check_effect(effect, book)
 
@@ -163,7 +167,7 @@ class LastLook:
                 self._history.fail("L4", f"its {lane.side} stand at {lane.cursor} of {lane.last}", lane.lane)
             if lane.side != "turns":
                 continue
-            book = self._auditor.turns.lanes.get((lane.tenant, lane.lane))  # type: ignore[call-overload]  # likewise
+            book = self._auditor.turns.lanes.get((lane.tenant, lane.lane))
             if book is not None and lane.state != book.state:
                 self._history.fail("P5", f"its state is {lane.state!r}, and was kept as {book.state!r}", lane.lane)
             if book is not None and book.state is not None and f'"played":{book.played},'.encode() not in book.state:

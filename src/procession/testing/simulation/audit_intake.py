@@ -118,7 +118,9 @@ class IntakeAudit:
             key = (event.tenant, event.id)
             self.answered_2xx.add(key)
             if key not in self.known and event.payload not in self._quarantined:
-                self._history.fail("S20", f"{event.provider_id} was answered 2xx and is not kept", event.id, f"r{number}")
+                self._history.fail(
+                    "S20", f"{event.provider_id} was answered 2xx and is not kept", event.id, f"r{number}"
+                )
         for body in posted.extra:
             if body not in self._quarantined:
                 self._history.fail("S20", f"request {number}: a part was answered 2xx and is nowhere", f"r{number}")
@@ -128,7 +130,9 @@ class IntakeAudit:
     def accept(self, intake: Intake, acceptance: Acceptance, at: datetime) -> None:
         for new, placement in zip(intake.events, acceptance.placements, strict=True):
             key = (new.tenant, new.id)
-            self._history.note("store", "accept", (new.id, new.lane), "fresh" if placement.fresh else "known", placement.seq)
+            self._history.note(
+                "store", "accept", (new.id, new.lane), "fresh" if placement.fresh else "known", placement.seq
+            )
             if placement.fresh:
                 self._fresh(new, placement, at)
             elif key in self.known:

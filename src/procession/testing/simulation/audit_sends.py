@@ -1,115 +1,25 @@
 """The effects of all conversations, by the auditor's own books: S5c, S7, S8, S9, S10, S11, S13, gates and pauses.
 
-Like those of the turns the books follow what the store has really done. What a sweep does to doubts and pauses is not told
-one by one; there the books know what may have happened by now, and take from the next claim whether it has.
+Like those of the turns the books follow what the store has really done. What a sweep does to doubts and pauses is not
+told one by one; there the books know what may have happened by now, and take from the next claim whether it has.
 """
 
-import json
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, assert_never
 
-from procession.core.effect import ENDED, DoubtPolicy, EffectDraft, EffectState, Receipt, Repeatability, Terms
+from procession.core.effect import ENDED, DoubtPolicy, EffectDraft, EffectState, Receipt
 from procession.core.event import Sighting
 from procession.core.ids import EffectId, EventId, LaneId, TenantId
 from procession.core.lane import Lease
 from procession.core.turn import Began, HeldEffect, NotBegun, Recorded
 from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
+from procession.testing.simulation.audit_contents import Contents
+from procession.testing.simulation.effect_book import ConversationBook, EffectBook, Pause
 from procession.testing.simulation.history import History
 from procession.testing.simulation.rare import Rare, RareCounts
-from procession.testing.simulation.shape import canary
 
 _S: Final = EffectState
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class EffectBook:
-    tenant: TenantId
-    draft: EffectDraft
-    oseq: int
-    asked_at: datetime
-    state: EffectState = EffectState.PENDING
-    attempts: int = 0
-    tries: int = 0
-    not_before: datetime | None = None
-    doubt_until: datetime | None = None
-    confirmed_at: datetime | None = None
-    armed_epoch: int = 0
-    armed_by: str = ""
-    wired: set[int] = field(default_factory=set)
-    """Attempts whose first byte went out."""
-    taken: list[int] = field(default_factory=list)
-    """The attempts by which the provider has taken it."""
-    disproved: set[int] = field(default_factory=set)
-    """Attempts that a verdict has called not taken."""
-    resends: int = 0
-    receipt: int = 0
-    failed: bool = False
-    ref: str | None = None
-    may_be_over: bool = False
-    """Time may have ended it before evidence came: then the evidence has changed its receipt only."""
-    is_unproven: bool = False
-    """D8: KEYED, and an attempt ended without a clear answer: it may have been taken."""
-
-    @property
-    def terms(self) -> Terms:
-        return self.draft.terms
-
-    def doubt(self, at: datetime) -> None:
-        """Nobody knows: D5, S2."""
-        if self.terms.repeatability is Repeatability.KEYED and self.tries < self.terms.tries_max:
-            self.state, self.is_unproven = _S.PENDING, True
-        else:
-            self.state = _S.DOUBT
-            self.doubt_until = self.doubt_until or at + self.terms.doubt_wait
-
-
-    def end_unsent(self, at: datetime) -> None:
-        """D4, D8."""
-        if self.is_unproven:
-            self.state, self.doubt_until, self.not_before = _S.DOUBT, at + self.terms.doubt_wait, None
-        else:
-            self.state = _S.REFUSED
-
-    def resend(self) -> None:
-        """Declared, by policy or by hand."""
-        self.state, self.doubt_until, self.not_before = _S.PENDING, None, None
-        self.resends += 1
-        self.is_unproven = False
-
-
-@dataclass(slots=True, kw_only=True)
-class Pause:
-    begun_at: datetime
-    until: datetime
-    passes: int
-    """Effects up to this place are not covered by it."""
-    keeps: bool
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class ConversationBook:
-    tenant: TenantId
-    lane: LaneId
-    effects: list[EffectBook] = field(default_factory=list)
-    cursor: int = 0
-    epoch: int = 0
-    held_until: datetime | None = None
-    worker: str = ""
-    recorded: tuple[int, EffectId, int] | None = None
-    pauses: list[Pause] = field(default_factory=list)
-
-    @property
-    def head(self) -> EffectBook | None:
-        return self.effects[self.cursor] if self.cursor < len(self.effects) else None
-
-    def is_held(self, lease: Lease, era: int) -> bool:
-        return self.held_until is not None and lease.epoch == self.epoch and lease.era == era
-
-    def let_go(self) -> None:
-        self.held_until, self.worker = None, ""
 
 
 class SendsAudit:
@@ -122,13 +32,16 @@ class SendsAudit:
         self._rare = rare
         self._refs: dict[tuple[TenantId, str, str], EffectBook] = {}
         self._early: dict[tuple[TenantId, str, str], list[Sighting]] = {}
-        self._contents: Counter[tuple[str, str, int]] = Counter()
+        self._contents = Contents(history)
 
     def conversation(self, tenant: TenantId, lane: LaneId) -> ConversationBook:
         found = self.conversations.get((tenant, lane))
         if found is None:
             found = self.conversations[tenant, lane] = ConversationBook(tenant=tenant, lane=lane)
         return found
+
+    def _book_of(self, own: EffectBook) -> ConversationBook:
+        return self.conversation(own.tenant, own.draft.lane)
 
     # --- what turns leave behind ---
 
@@ -149,16 +62,12 @@ class SendsAudit:
 
     def paused(self, tenant: TenantId, lane: LaneId, pause: Pause, *, passes_all: bool) -> None:
         book = self.conversation(tenant, lane)
-        self._end_pauses(book, pause.begun_at)
+        book.end_pauses(pause.begun_at)
         pause.passes = len(book.effects) if passes_all else book.cursor
         book.pauses.append(pause)
 
     def resumed(self, tenant: TenantId, lane: LaneId, at: datetime) -> None:
-        self._end_pauses(self.conversation(tenant, lane), at)
-
-    def _end_pauses(self, book: ConversationBook, at: datetime) -> None:
-        for pause in book.pauses:
-            pause.until = min(pause.until, at)
+        self.conversation(tenant, lane).end_pauses(at)
 
     # --- claims ---
 
@@ -200,7 +109,7 @@ class SendsAudit:
     def _check_passed(self, book: ConversationBook, before: EffectBook, at: datetime, by: EffectId) -> None:
         about = (before.draft.id, by, book.lane)
         if before.state not in ENDED:
-            self._pass_by_time(book, before, at)
+            book.pass_by_time(before, at)
         if before.state not in ENDED and before.may_be_over:
             before.state = _S.CANCELLED
         if before.state not in ENDED:
@@ -212,33 +121,6 @@ class SendsAudit:
                 opens = max(opens, before.confirmed_at + gate.wait_max)
             if at < opens:
                 self._fail("D2", f"the gate of #{before.oseq} opens at {opens:%T.%f}, and the next goes before", *about)
-
-    def _pass_by_time(self, book: ConversationBook, effect: EffectBook, at: datetime) -> None:
-        """What a sweep may have done to it by now."""
-        if effect.state is _S.DOUBT and effect.doubt_until is not None and effect.doubt_until <= at:
-            if effect.terms.doubt is DoubtPolicy.SKIP:
-                effect.state = _S.SKIPPED
-            elif effect.terms.doubt is DoubtPolicy.RESEND and effect.resends < effect.terms.resends_max:
-                effect.resend()
-        if effect.state is _S.PENDING and self._is_droppable(book, effect, at):
-            effect.state = _S.CANCELLED
-
-    def _may_be_over(self, own: EffectBook, at: datetime) -> bool:
-        if own.state is _S.DOUBT:
-            if own.doubt_until is None or own.doubt_until > at or own.terms.doubt is DoubtPolicy.PARK:
-                return False
-            if own.terms.doubt is DoubtPolicy.SKIP:
-                return True
-        elif own.state is not _S.PENDING:
-            return False
-        return self._is_droppable(self.conversation(own.tenant, own.draft.lane), own, at)
-
-    def _is_droppable(self, book: ConversationBook, effect: EffectBook, at: datetime) -> bool:
-        """It waited through a pause that is over, and was not to be kept."""
-        return not effect.is_unproven and any(
-            not pause.keeps and pause.until <= at and effect.oseq > pause.passes and effect.asked_at <= at
-            for pause in book.pauses
-        )
 
     def _compare(self, own: EffectBook, held: HeldEffect, at: datetime) -> None:
         effect = held.effect
@@ -257,7 +139,7 @@ class SendsAudit:
         if effect.payload != own.draft.payload or effect.terms != own.terms:
             self._fail("S9", "it is not what was asked for", *about)
         if own.state is _S.PENDING:
-            self._check_pause(self.conversation(own.tenant, own.draft.lane), own, at)
+            self._check_pause(self._book_of(own), own, at)
 
     def _check_pause(self, book: ConversationBook, effect: EffectBook, at: datetime) -> None:
         for pause in book.pauses[-1:]:
@@ -296,7 +178,9 @@ class SendsAudit:
         self._head(book, own.draft.id, own.oseq, at)
         self._check_pause(book, own, at)
         if own.state is not _S.PENDING or attempt != own.attempts + 1:
-            self._fail("S8", f"it is {own.state} after {own.attempts} attempts, and attempt {attempt} was begun", *about)
+            self._fail(
+                "S8", f"it is {own.state} after {own.attempts} attempts, and attempt {attempt} was begun", *about
+            )
         own.state, own.attempts, own.armed_epoch, own.armed_by = _S.ARMED, attempt, lease.epoch, lease.worker
         own.tries += 1
         own.not_before = None
@@ -308,7 +192,7 @@ class SendsAudit:
         if own is None:
             self._fail("S9", "something was sent that nobody has asked for", effect)
             return None
-        book = self.conversation(own.tenant, own.draft.lane)
+        book = self._book_of(own)
         if is_probe:
             return own
         about = (effect, book.lane)
@@ -337,13 +221,7 @@ class SendsAudit:
             self._fail("S10", f"attempt {attempt} was called not taken, and is taken", *about)
         if len(own.taken) > 1 + own.resends:
             self._fail("S8", f"it is taken for the {len(own.taken)}. time, after {own.resends} resends", *about)
-        content = json.loads(body)
-        tag = (content["tenant"], content["turn"], content["place"])
-        self._contents[tag] += 1
-        if self._contents[tag] > 1 + own.resends:
-            self._fail("S8", f"the same content {tag} is taken again under another name", *about)
-        if content["tenant"] != tenant or content["canary"] != canary(tenant) or own.tenant != tenant:
-            self._fail("S12", f"{tenant} receives what is {content['tenant']}'s", *about)
+        self._contents.check(own, tenant, body)
 
     # --- record ---
 
@@ -378,20 +256,11 @@ class SendsAudit:
         self._check_proof(own, verdict, attempt)
         match verdict:
             case Confirmed():
-                own.receipt = max(own.receipt, int(verdict.receipt))
-                if was not in ENDED:
-                    own.state, own.confirmed_at = _S.CONFIRMED, at
-                    if was is _S.DOUBT:
-                        self._rare[Rare.DOUBT_PROVEN] += 1
-                self._name(own, verdict.ref, at)
+                self._confirm(own, verdict, at)
             case _ if was in ENDED:
                 return
             case Deferred():
-                own.state, own.not_before = _S.PENDING, at + verdict.after
-                if not verdict.counts:
-                    own.tries -= 1
-                elif own.tries >= own.terms.tries_max:
-                    own.end_unsent(at)
+                own.defer(verdict, at)
             case Refused():
                 own.end_unsent(at)
             case Uncertain():
@@ -400,6 +269,14 @@ class SendsAudit:
                 own.state, own.doubt_until, own.not_before = _S.PENDING, None, None
             case _ as never:
                 assert_never(never)
+
+    def _confirm(self, own: EffectBook, verdict: Confirmed, at: datetime) -> None:
+        own.receipt = max(own.receipt, int(verdict.receipt))
+        if own.state not in ENDED:
+            if own.state is _S.DOUBT:
+                self._rare[Rare.DOUBT_PROVEN] += 1
+            own.state, own.confirmed_at = _S.CONFIRMED, at
+        self._name(own, verdict.ref, at)
 
     def _check_proof(self, own: EffectBook, verdict: Verdict, attempt: int) -> None:
         about = (own.draft.id, own.draft.lane)
@@ -417,7 +294,9 @@ class SendsAudit:
 
     def _refused(self, book: ConversationBook, lease: Lease, what: str, effect: EffectId, *, ours: bool) -> None:
         if ours:
-            self._fail("G6", f"{what} under epoch {lease.epoch} was refused, and the lane is held so", effect, book.lane)
+            self._fail(
+                "G6", f"{what} under epoch {lease.epoch} was refused, and the lane is held so", effect, book.lane
+            )
         elif lease.epoch < book.epoch:
             self._rare[Rare.STALE_WRITE_REFUSED] += 1
 
@@ -440,7 +319,7 @@ class SendsAudit:
         if not own.taken:
             self._fail("S10", "it was seen, and the provider has never taken it", own.draft.id)
         if own.state not in ENDED:
-            own.may_be_over = self._may_be_over(own, at)
+            own.may_be_over = self._book_of(own).may_be_over(own, at)
             if own.state is _S.DOUBT:
                 self._rare[Rare.DOUBT_PROVEN] += 1
             own.state, own.confirmed_at = _S.CONFIRMED, at
@@ -505,7 +384,7 @@ class SendsAudit:
         self.era, self.sending_paused = era, True
         for effect in self.effects.values():
             if effect.state in (_S.PENDING, _S.ARMED):
-                effect.may_be_over = effect.may_be_over or self._may_be_over(effect, at)
+                effect.may_be_over = effect.may_be_over or self._book_of(effect).may_be_over(effect, at)
                 effect.state, effect.doubt_until = _S.DOUBT, at + effect.terms.doubt_wait
         for book in self.conversations.values():
             book.let_go()

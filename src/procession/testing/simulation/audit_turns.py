@@ -6,7 +6,6 @@ So each claim can be compared with the whole of what it should have answered.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,48 +17,13 @@ from procession.ports.directory import Tenant
 from procession.ports.store import Ask
 from procession.testing.simulation.audit_intake import Fate, IntakeAudit, Known, LaneKey, ReminderSet
 from procession.testing.simulation.history import History
+from procession.testing.simulation.lane_book import LaneBook
 from procession.testing.simulation.rare import Rare, RareCounts
 from procession.testing.simulation.workload import TRIES_MAX
 
 _ALONE_MAX: Final = 3
 FOREVER: Final = datetime.max.replace(tzinfo=UTC)
 _KILLED: Final = "it killed its process"
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class LaneBook:
-    tenant: TenantId
-    lane: LaneId
-    epoch: int = 0
-    held_until: datetime | None = None
-    worker: str = ""
-    turn: tuple[EventId, ...] = ()
-    tries: int = 0
-    deaths: int = 0
-    deaths_alone: int = 0
-    open_try: bool = False
-    open_alone: bool = False
-    cursor: int = 0
-    replays: set[EventId] = field(default_factory=set)
-    replayed: bool = False
-    settled: tuple[int, EventId] | None = None
-    state: bytes | None = None
-    steps: dict[EventId, dict[tuple[str, int], bytes]] = field(default_factory=dict)
-    parked: bool = False
-    paused_until: datetime | None = None
-    not_before: datetime | None = None
-    played: int = 0
-    """Turns that advanced after a handler had played them."""
-
-    def is_held(self, lease: Lease, era: int) -> bool:
-        return self.held_until is not None and lease.epoch == self.epoch and lease.era == era
-
-    def let_go(self) -> None:
-        self.held_until, self.worker, self.open_try, self.open_alone = None, "", False, False
-
-    def end_turn(self) -> None:
-        self.turn, self.not_before = (), None
-        self.tries = self.deaths = self.deaths_alone = 0
 
 
 class TurnsAudit:
@@ -89,7 +53,9 @@ class TurnsAudit:
     def claimed(self, ask: Ask, turns: Sequence[HeldTurn], at: datetime) -> None:
         for held in turns:
             if ask.suspects != (held.deaths > 0):
-                self._fail("C", f"a claim for {'suspects' if ask.suspects else 'others'} took {held.deaths} deaths", held)
+                self._fail(
+                    "C", f"a claim for {'suspects' if ask.suspects else 'others'} took {held.deaths} deaths", held
+                )
             if ask.alone and len(turns) > 1:
                 self._fail("C5", "a claim alone took several", held)
             self._claim(held, at + ask.ttl, at, alone=ask.alone)
@@ -97,7 +63,11 @@ class TurnsAudit:
     def _claim(self, held: HeldTurn, until: datetime, at: datetime, *, alone: bool) -> None:
         lane = self.lane(held.lease.tenant, held.lease.lane)
         self._history.note(
-            held.lease.worker, "claims", (held.lease.lane, held.id), f"epoch {held.lease.epoch}", f"try {held.tries}",
+            held.lease.worker,
+            "claims",
+            (held.lease.lane, held.id),
+            f"epoch {held.lease.epoch}",
+            f"try {held.tries}",
             f"deaths {held.deaths}/{held.deaths_alone}" + (" alone" if alone else ""),
         )
         self._check_free(lane, held, at)
@@ -211,7 +181,12 @@ class TurnsAudit:
         lane = self.lane(lease.tenant, lease.lane)
         outcome = settlement.outcome
         self._history.note(
-            lease.worker, "settles", (lease.lane, turn), f"epoch {lease.epoch}", type(outcome).__name__, answer.fate,
+            lease.worker,
+            "settles",
+            (lease.lane, turn),
+            f"epoch {lease.epoch}",
+            type(outcome).__name__,
+            answer.fate,
             getattr(outcome, "reason", ""),
         )
         again = lane.settled == (lease.epoch, turn) and lease.era == self.era
@@ -423,4 +398,3 @@ class TurnsAudit:
 
     def _fail_lane(self, rule: str, text: str, lane: LaneBook, *about: str) -> None:
         self._history.fail(rule, text, lane.lane, *about)
-

@@ -1,7 +1,8 @@
 """The auditor: hears everything that happens, keeps its own books, and says when a rule did not hold.
 
-It is apart from the workload and from the world. Three kinds of witnesses speak to it: those outside of the engine (who posts,
-who receives), the store as to what it has really done, in that order, and the handlers. It never asks the engine.
+It is apart from the workload and from the world. Three kinds of witnesses speak to it: those outside of the engine (who
+posts, who receives), the store as to what it has really done, in that order, and the handlers. It never asks the
+engine.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +16,9 @@ from procession.core.turn import Advance, HeldTurn, Settlement
 from procession.ports.store import Swept
 from procession.ports.wire import WireRequest
 from procession.testing.simulation.audit_intake import IntakeAudit, Posted
-from procession.testing.simulation.audit_sends import Pause, SendsAudit
+from procession.testing.simulation.audit_sends import SendsAudit
 from procession.testing.simulation.audit_turns import FOREVER, TurnsAudit
+from procession.testing.simulation.effect_book import Pause
 from procession.testing.simulation.history import History
 from procession.testing.simulation.nodes import Node
 from procession.testing.simulation.rare import Rare, RareCounts
@@ -24,6 +26,10 @@ from procession.testing.simulation.shape import Shape, canary
 from procession.testing.simulation.workload import Workload
 
 _BEFORE_ALL: Final = datetime.min.replace(tzinfo=UTC)
+
+
+Said = Any
+"""What an operation has answered; each is known to whoever hears of it."""
 
 
 class Auditor:
@@ -37,7 +43,7 @@ class Auditor:
         """Operators' verbs that changed something."""
         self.store_now: Callable[[], datetime] = lambda: _BEFORE_ALL
         self._shape = shape
-        self._kept: Mapping[str, Callable[[Mapping[str, Any], Any, datetime], None]] = {
+        self._kept: Mapping[str, Callable[[Mapping[str, Any], Said, datetime], None]] = {
             "accept": self._accept,
             "claim_turns": lambda args, answer, at: self.turns.claimed(args["ask"], answer, at),
             "claim_sends": lambda args, answer, at: self.sends.claimed(answer, at + args["ask"].ttl, at),
@@ -86,13 +92,13 @@ class Auditor:
         self.turns.reopened()
         self.sends.reopened(_BEFORE_ALL)
 
-    def _accept(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _accept(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         intake: Intake = args["intake"]
         self.intake.accept(intake, answer, at)
         for sighting in intake.sightings:
             self.sends.sighted(sighting, at)
 
-    def _renew(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _renew(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         lost = set(answer)
         until = at + args["ttl"]
         for lease in args["leases"]:
@@ -100,12 +106,12 @@ class Auditor:
             self.history.note(lease.worker, "renews", (lease.lane,), lease.side, "lost" if lease in lost else "")
             side.renewed(lease, until, lost=lease in lost)
 
-    def _remember(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _remember(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         lease: Lease = args["lease"]
         if self.turns.remembered(lease, args["turn"], args.get("steps", ()), answer):
             self.sends.asked(lease.tenant, args["turn"], args.get("flush", ()), at)
 
-    def _settle(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _settle(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         settlement: Settlement = args["settlement"]
         if not self.turns.settled(settlement, answer, at) or not isinstance(settlement.outcome, Advance):
             return
@@ -118,16 +124,14 @@ class Auditor:
             pause = Pause(begun_at=at, until=until, passes=0, keeps=settlement.pause.keep_effects)
             self.sends.paused(lease.tenant, lease.lane, pause, passes_all=True)
 
-    def _release(self, args: Mapping[str, Any], _answer: Any, at: datetime) -> None:
+    def _release(self, args: Mapping[str, Any], _answer: Said, at: datetime) -> None:
         leases: Sequence[Lease] = args["leases"]
         for lease in leases:
             self.history.note(lease.worker, "releases", (lease.lane,), lease.side, f"epoch {lease.epoch}")
-        self.turns.released(
-            [lease for lease in leases if lease.side is Side.TURNS], uncount=args.get("uncount", True)
-        )
+        self.turns.released([lease for lease in leases if lease.side is Side.TURNS], uncount=args.get("uncount", True))
         self.sends.released([lease for lease in leases if lease.side is Side.SENDS], at)
 
-    def _sweep(self, _args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _sweep(self, _args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         swept: Swept = answer
         self.turns.swept(at)
         self.sends.swept(at)
@@ -139,7 +143,7 @@ class Auditor:
         self.audited[verb] = self.audited.get(verb, 0) + 1
         self.history.note("operator", verb, (about,), *more)
 
-    def _pause(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _pause(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         if not answer:
             return
         tenant, lane, duration = args["tenant"], args["lane"], args["duration"]
@@ -149,13 +153,13 @@ class Auditor:
         pause = Pause(begun_at=at, until=until, passes=0, keeps=args.get("keep_effects", False))
         self.sends.paused(tenant, lane, pause, passes_all=False)
 
-    def _resume(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _resume(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         if answer:
             self._count("lane resume", args["lane"])
             self.turns.resumed(args["tenant"], args["lane"])
             self.sends.resumed(args["tenant"], args["lane"], at)
 
-    def _skip(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _skip(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         if answer is None:
             return
         self._count("lane skip", args["lane"], answer)
@@ -164,27 +168,27 @@ class Auditor:
         else:
             self.sends.skipped(args["tenant"], answer)
 
-    def _replay(self, args: Mapping[str, Any], answer: Any, _at: datetime) -> None:
+    def _replay(self, args: Mapping[str, Any], answer: Said, _at: datetime) -> None:
         if answer:
             self._count("aside replay", args["event"])
             self.turns.replay(args["tenant"], args["event"])
 
-    def _resolve(self, args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _resolve(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         if answer:
             self._count("doubt resolve", args["effect"], args["how"])
             self.sends.resolved(args["effect"], args["how"], at)
 
-    def _cancel(self, args: Mapping[str, Any], answer: Any, _at: datetime) -> None:
+    def _cancel(self, args: Mapping[str, Any], answer: Said, _at: datetime) -> None:
         if answer:
             self._count("effect cancel", args["effect"])
             self.sends.cancelled(args["tenant"], args["effect"])
 
-    def _sending(self, args: Mapping[str, Any], answer: Any, _at: datetime) -> None:
+    def _sending(self, args: Mapping[str, Any], answer: Said, _at: datetime) -> None:
         if answer:
             self._count("sending", "all", args["paused"])
             self.sends.sending_paused = args["paused"]
 
-    def _new_era(self, _args: Mapping[str, Any], answer: Any, at: datetime) -> None:
+    def _new_era(self, _args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         self._count("era", "all", answer)
         self.turns.new_era(answer)
         self.sends.new_era(answer, at)
@@ -254,6 +258,5 @@ class Auditor:
         return list(self.turns.lanes)
 
 
-def _nothing(_args: Mapping[str, Any], _answer: Any, _at: datetime) -> None:
+def _nothing(_args: Mapping[str, Any], _answer: Said, _at: datetime) -> None:
     """Forgetting what is old concerns nobody here."""
-

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import IO, Any, Final
 
@@ -83,16 +83,15 @@ def _replay(seed: int) -> int:
     if os.environ.get("PYTHONHASHSEED") != _HASH_SEED:
         code = "import sys; from procession.testing.simulation.driver import simulate; "
         code += f"sys.exit(simulate(seeds=1, seed={seed}))"
-        return subprocess.run([sys.executable, "-c", code], env=_environment(), check=False).returncode
+        command = [sys.executable, "-c", code]
+        return subprocess.run(command, env=_environment(), check=False).returncode  # noqa: S603 - our own interpreter
     played = play(seed, sites(), whole=True)
     for line in played.history:
         print(line)  # noqa: T201
     if played.violation is None:
         print(f"world {seed}: {played.events} events, every rule held")  # noqa: T201
         return 0
-    broken = Broken(
-        seed=seed, rule=played.violation.rule, text=played.violation.text, excerpt=played.excerpt
-    )
+    broken = Broken(seed=seed, rule=played.violation.rule, text=played.violation.text, excerpt=played.excerpt)
     _tell(broken, f"procession selftest simulate --seed {seed}")
     return 1
 
@@ -111,7 +110,7 @@ def _played(seeds: int, first: int, workers: int) -> Iterator[Campaign]:
             yield Campaign.unpacked(json.loads(line))
 
 
-def _lines(children: Sequence[subprocess.Popen[str]]) -> Iterator[tuple[int, str]]:
+def _lines(children: Sequence[subprocess.Popen[str]]) -> Generator[tuple[int, str], None, None]:
     """Whatever any of them says, as it comes. All are ended when nobody listens any more."""
     from selectors import EVENT_READ, DefaultSelector
 
@@ -121,7 +120,7 @@ def _lines(children: Sequence[subprocess.Popen[str]]) -> Iterator[tuple[int, str
         try:
             while selector.get_map():
                 for key, _ in selector.select():
-                    line = children[key.data].stdout.readline()  # type: ignore[union-attr]  # it is a pipe
+                    line = _out(children[key.data]).readline()
                     if line:
                         yield key.data, line
                         continue
@@ -142,7 +141,7 @@ def _out(child: subprocess.Popen[str]) -> IO[str]:
 
 def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
     # Unbuffered lines one by one: what was read ahead, a selector could not see.
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - our own interpreter
         [sys.executable, "-m", "procession.testing.simulation.worker", *arguments],
         stdout=subprocess.PIPE,
         text=True,
@@ -182,7 +181,7 @@ def _look_for(plant: Plant, seeds_max: int) -> tuple[int, Broken | None]:
 
 def _all_planted(
     plants: Sequence[Plant], seeds_max: int, workers: int
-) -> Iterator[tuple[Plant, int, Broken | None]]:
+) -> Generator[tuple[Plant, int, Broken | None], None, None]:
     """Some at a time, one process each."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -201,10 +200,10 @@ def _hunt(plant: Plant, seeds_max: int) -> list[str]:
 
 def _tell(broken: Broken, replay: str, out: IO[str] | None = None) -> None:
     to = out or sys.stderr
-    print(f"\nseed {broken.seed}: {broken.rule}: {broken.text}", file=to)  # noqa: T201
+    print(f"\nseed {broken.seed}: {broken.rule}: {broken.text}", file=to)
     for line in broken.excerpt[-_EXCERPT_LINES:]:
-        print(line, file=to)  # noqa: T201
-    print(f"replay: {replay}", file=to)  # noqa: T201
+        print(line, file=to)
+    print(f"replay: {replay}", file=to)
 
 
 def _print_summary(summary: dict[str, Any], missed: list[str], unreached: list[str]) -> None:

@@ -94,7 +94,7 @@ class Embedded:
     async def snapshot(self) -> Snapshot:
         return await self.directory.snapshot()
 
-    async def ask(self, verb: str, args: Mapping[str, Any]) -> Any:
+    async def ask(self, verb: str, args: Mapping[str, Any]) -> object:
         store, commits = self._running, self._commits
         assert commits is not None
         return await asked(SqliteConsole(store), commits, verb, args)

@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 
+from procession.core.ids import EffectId, EventId, LaneId, TenantId
 from procession.storage.memory.rows import Tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalEvent:
-    tenant: str
+    tenant: TenantId
     channel: str
-    id: str
+    id: EventId
     provider_id: str
-    lane: str
+    lane: LaneId
     kind: str
     seq: int | None
     state: str
@@ -22,9 +23,9 @@ class FinalEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalEffect:
-    tenant: str
-    id: str
-    lane: str
+    tenant: TenantId
+    id: EffectId
+    lane: LaneId
     turn: str
     oseq: int
     state: str
@@ -38,8 +39,8 @@ class FinalEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalLane:
-    tenant: str
-    lane: str
+    tenant: TenantId
+    lane: LaneId
     side: str
     phase: str
     last: int

@@ -24,8 +24,7 @@ class HandlerBroke(Exception):
 
 
 class Script:
-    """What the handlers of all nodes have in common: how often something went wrong already, and whether it still may.
-    """
+    """What all handlers share: how often something went wrong already, and whether it still may."""
 
     def __init__(self, auditor: Auditor) -> None:
         self.auditor = auditor
@@ -199,4 +198,3 @@ class _Play:
 
 _ASKS: Final = frozenset({"reply", "send", "named", "cancel", "recall", "remind", "forget", "pause"})
 _GOES_WRONG: Final = frozenset({"raise", "hang", "kill", "stop", "delay", "park", "aside"})
-

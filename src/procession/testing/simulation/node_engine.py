@@ -73,7 +73,10 @@ class NodeEngine:
         self._stopping = asyncio.Event()
         self._bell = InnerBell()
         self._witness = Witness(node, world.auditor.history)
-        connectors = {"plain": PlainConnector(world.clock), "messenger": Messenger(world.clock)}
+        connectors: dict[str, PlainConnector | Messenger] = {
+            "plain": PlainConnector(world.clock),
+            "messenger": Messenger(world.clock),
+        }
         self._doors = Doors(world.directory, world.vault, connectors, self._witness)
         receiver = Receiver(store=world.store, doors=self._doors, bell=self._bell, telemetry=self._witness)
         self._ingress = IngressApp(receiver, world.clock)

@@ -34,7 +34,7 @@ class Operators:
         chance = self._chance
         era_at = chance.uniform(0.3, 0.8) * self._shape.spread if self._shape.has_new_era else None
         passed = 0.0
-        while not self.is_over:
+        while True:
             wait = chance.uniform(0.5, 3)
             passed += wait
             await sleep(wait)

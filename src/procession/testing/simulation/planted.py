@@ -1,7 +1,9 @@
-"""Planted bugs: known ways to break the engine, each a small change of the shipped code, which the simulation has to find.
+"""Planted bugs: known ways to break the engine, each a small change of the shipped code, which the simulation has to
+find.
 
-A bug is a piece of a source file and what stands there instead. It is planted when the module is imported, in a process of its own;
-nothing on the disk is changed. If the piece is not there any more, the planting fails: the catalogue follows the code.
+A bug is a piece of a source file and what stands there instead. It is planted when the module is imported, in a process
+of its own; nothing on the disk is changed. If the piece is not there any more, the planting fails: the catalogue
+follows the code.
 """
 
 import importlib.machinery

@@ -60,8 +60,8 @@ PLANTS: Final = (
         name="lease-trusted-too-long",
         what="a holder trusts its lease for twice its length",
         file="runtime/trust.py",
-        old="        self.until = since + ttl.total_seconds() * TRUST_SHARE\n        \"\"\"",
-        new="        self.until = since + ttl.total_seconds() * 2\n        \"\"\"",
+        old='        self.until = since + ttl.total_seconds() * TRUST_SHARE\n        """',
+        new='        self.until = since + ttl.total_seconds() * 2\n        """',
     ),
     Plant(
         name="lane-free-before-settle",
@@ -110,40 +110,53 @@ PLANTS: Final = (
         name="arm-after-wire",
         what="an effect is sent first, and armed when the answer is there",
         file="outbox/sender.py",
-        old="            began = await self._begin(held, kept)\n            if began is None:\n                return None\n"
-        "            attempt = began.attempt\n            crashpoint(\"begin.armed\")\n"
+        old="            began = await self._begin(held, kept)\n"
+        "            if began is None:\n"
+        "                return None\n"
+        '            attempt = began.attempt\n            crashpoint("begin.armed")\n'
         "            verdict = await self._perform(held, kept, outlet, attempt)\n",
         new="            attempt = held.effect.attempts + 1\n"
         "            verdict = await self._perform(held, kept, outlet, attempt)\n"
-        "            began = await self._begin(held, kept)\n            if began is None:\n                return None\n",
+        "            began = await self._begin(held, kept)\n"
+        "            if began is None:\n"
+        "                return None\n",
     ),
     Plant(
         name="send-without-trust",
         what="the first byte goes out whoever holds the lane by then",
         file="outbox/sender.py",
-        old="            deadline=CALL_DEADLINE,\n            may_begin=kept.trust.holds,\n        )\n        try:\n            return await outlet.connector.perform",
-        new="            deadline=CALL_DEADLINE,\n            may_begin=lambda: True,\n        )\n        try:\n            return await outlet.connector.perform",
+        old="            deadline=CALL_DEADLINE,\n"
+        "            may_begin=kept.trust.holds,\n"
+        "        )\n"
+        "        try:\n"
+        "            return await outlet.connector.perform",
+        new="            deadline=CALL_DEADLINE,\n"
+        "            may_begin=lambda: True,\n"
+        "        )\n"
+        "        try:\n"
+        "            return await outlet.connector.perform",
     ),
     Plant(
         name="channel-of-another-tenant",
         what="an effect goes out through whichever channel has the name",
         file="outbox/outlets.py",
         old="        found = self._snapshot.channels.get((tenant, channel))\n        if found is None:\n",
-        new="        found = next((each for (_, name), each in self._snapshot.channels.items() if name == channel), None)\n"
+        new="        found = next((each for (_, name), each in self._snapshot.channels.items() if name == "
+        "channel), None)\n"
         "        if found is None:\n",
     ),
     Plant(
         name="timeout-is-not-sent",
         what="a call that got no answer is taken for one that was not made",
         file="connectors/plain/perform.py",
-        old="            return Uncertain(reason=f\"no whole answer: {answer.reason}\", after=backoff(call))\n",
-        new="            return Deferred(after=backoff(call), reason=\"no answer\")\n",
+        old='            return Uncertain(reason=f"no whole answer: {answer.reason}", after=backoff(call))\n',
+        new='            return Deferred(after=backoff(call), reason="no answer")\n',
     ),
     Plant(
         name="five-hundred-is-not-sent",
         what="a 5xx is taken for a proof that nothing was taken",
         file="connectors/plain/codes.py",
-        old="    return Says.UNCLEAR, \"it failed after it had the request\"\n",
-        new="    return Says.LATER, \"it failed\"\n",
+        old='    return Says.UNCLEAR, "it failed after it had the request"\n',
+        new='    return Says.LATER, "it failed"\n',
     ),
 )

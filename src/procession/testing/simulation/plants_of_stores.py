@@ -18,7 +18,7 @@ OF_MEMORY: Final = (
         what="an event that was played already is taken once more",
         file="storage/memory/accept.py",
         old="    if (new.tenant, new.id) in tables.events:\n",
-        new="    if (new.tenant, new.id) in tables.events and tables.events[new.tenant, new.id].state != \"done\":\n",
+        new='    if (new.tenant, new.id) in tables.events and tables.events[new.tenant, new.id].state != "done":\n',
     ),
     Plant(
         name="duplicate-moves-its-event",
@@ -28,7 +28,7 @@ OF_MEMORY: Final = (
         new="        tables.duplicates[new.tenant] = tables.duplicates.get(new.tenant, 0) + 1\n"
         "        row = tables.lane(new.tenant, new.lane, Side.TURNS, new.lane_key, new.channel)\n"
         "        row.parked = row.backoff_until = None\n"
-        "        if row.phase in (\"parked\", \"waiting\"):\n            touch(tables, row, LaneMove.RESUME, now)\n",
+        '        if row.phase in ("parked", "waiting"):\n            touch(tables, row, LaneMove.RESUME, now)\n',
     ),
     Plant(
         name="seq-by-time",
@@ -85,7 +85,8 @@ OF_MEMORY: Final = (
         name="settle-without-fence",
         what="a turn is settled by one who has lost its lane",
         file="storage/memory/settle.py",
-        old="    row = fenced(tables, lease)\n    if row is None or not row.frozen or row.frozen[0] != settlement.turn:\n",
+        old="    row = fenced(tables, lease)\n"
+        "    if row is None or not row.frozen or row.frozen[0] != settlement.turn:\n",
         new="    if row is None or not row.frozen or row.frozen[0] != settlement.turn:\n",
     ),
     Plant(
@@ -135,7 +136,8 @@ OF_MEMORY: Final = (
         name="share-ignored",
         what="a tenant holds as many lanes as it can get",
         file="storage/memory/claim.py",
-        old="        if side is Side.TURNS and settings.lanes_max is not None and shares.held + taken >= settings.lanes_max:\n",
+        old="        if side is Side.TURNS and settings.lanes_max is not None and shares.held + taken >= "
+        "settings.lanes_max:\n",
         new="        if False:\n",
     ),
     Plant(
@@ -158,7 +160,8 @@ OF_MEMORY: Final = (
         name="era-ignored",
         what="a lease of the era before is as good as any",
         file="storage/memory/claim.py",
-        old="    if row is None or row.phase is not Phase.HELD or lease.era != tables.era or lease.epoch != row.epoch:\n",
+        old="    if row is None or row.phase is not Phase.HELD or lease.era != tables.era or lease.epoch != "
+        "row.epoch:\n",
         new="    if row is None or row.phase not in (Phase.HELD, Phase.READY) or lease.epoch != row.epoch:\n",
     ),
     Plant(
@@ -177,7 +180,8 @@ OF_MEMORY: Final = (
         name="begin-not-idempotent",
         what="a begin that is repeated after an unknown answer is told that it is armed already",
         file="storage/memory/sends.py",
-        old="    if effect.state is EffectState.ARMED and effect.attempts == attempt and effect.armed_epoch == lease.epoch:\n",
+        old="    if effect.state is EffectState.ARMED and effect.attempts == attempt and effect.armed_epoch "
+        "== lease.epoch:\n",
         new="    if False:\n",
     ),
     Plant(
@@ -189,7 +193,7 @@ OF_MEMORY: Final = (
         "        return Recorded(",
         new="    row = tables.lanes.get((lease.tenant, lease.lane, lease.side))\n"
         "    effect = tables.effects.get((lease.tenant, effect_id))\n"
-        "    if row is None or effect is None or effect.draft.lane != row.lane or row.phase is not Phase.HELD:\n"
+        "    if row is None or effect is None or effect.draft.lane != row.lane:\n"
         "        return Recorded(",
     ),
     Plant(
@@ -204,7 +208,7 @@ OF_MEMORY: Final = (
         what="an armed effect whose sender is gone is tried again by the next one",
         file="storage/memory/doubt.py",
         old="    become_uncertain(effect, reason, timedelta(0), now)\n",
-        new="    effect.state, effect.not_before = type(effect.state)(\"pending\"), None\n",
+        new='    effect.state, effect.not_before = type(effect.state)("pending"), None\n',
     ),
     Plant(
         name="absence-is-proof",
@@ -224,7 +228,8 @@ OF_MEMORY: Final = (
         name="reminder-twice",
         what="a reminder rings once more",
         file="storage/memory/sweep.py",
-        old="        del tables.reminders[reminder.tenant, reminder.lane, reminder.name]\n        accept_event(tables, _event_of(reminder), now)\n",
+        old="        del tables.reminders[reminder.tenant, reminder.lane, reminder.name]\n"
+        "        accept_event(tables, _event_of(reminder), now)\n",
         new="        if reminder.generation > 1_000:\n"
         "            del tables.reminders[reminder.tenant, reminder.lane, reminder.name]\n"
         "        accept_event(tables, _event_of(reminder), now)\n"
@@ -242,7 +247,9 @@ OF_MEMORY: Final = (
         what="a replayed event goes to the end of its lane",
         file="storage/memory/console.py",
         old="        row.replays.append(event)\n",
-        new="        row.last += 1\n        found.seq = row.last\n        self._tables.places[tenant, row.lane, row.last] = event\n",
+        new="        row.last += 1\n"
+        "        found.seq = row.last\n"
+        "        self._tables.places[tenant, row.lane, row.last] = event\n",
     ),
     Plant(
         name="pause-forgets-sends",
@@ -282,7 +289,7 @@ OF_SQLITE: Final = (
         name="sqlite-unknown-is-kept",
         what="a commit of unknown outcome is answered as if it were kept",
         file="storage/sqlite/ledger/ledger.py",
-        old="            _tell(works, OutcomeUnknown(f\"the store failed: {_words(error)}\"))\n",
+        old='            _tell(works, OutcomeUnknown(f"the store failed: {_words(error)}"))\n',
         new="            del works\n",
         store="embedded",
     ),
@@ -337,6 +344,9 @@ OF_SQLITE: Final = (
 )
 
 PLANTS: Final = (
-    *(Plant(name=each.name, what=each.what, file=each.file, old=each.old, new=each.new, store="memory") for each in OF_MEMORY),
+    *(
+        Plant(name=each.name, what=each.what, file=each.file, old=each.old, new=each.new, store="memory")
+        for each in OF_MEMORY
+    ),
     *OF_SQLITE,
 )

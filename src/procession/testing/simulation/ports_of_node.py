@@ -17,7 +17,9 @@ from procession.testing.simulation.nodes import Node
 
 T = TypeVar("T")
 
-_OURS: Final = frozenset({"loop.failed", "turn.broken", "outbox.failed", "ingress.parse_failed", "outbox.connector_failed"})
+_OURS: Final = frozenset(
+    {"loop.failed", "turn.broken", "outbox.failed", "ingress.parse_failed", "outbox.connector_failed"}
+)
 """What is said when our own code fails. In a simulated world nothing else fails, so each is a bug."""
 
 
@@ -59,9 +61,7 @@ class SimulatedReplies:
         chosen = action or ("http" if found.connector == "plain" else "say")
         payload = document.encode(value, "a reply", 100_000)
         connector.check_payload(chosen, payload)
-        return Asked(
-            action=chosen, payload=payload, terms=read_terms(found.settings, connector.actions()[chosen])
-        )
+        return Asked(action=chosen, payload=payload, terms=read_terms(found.settings, connector.actions()[chosen]))
 
 
 class InlineThreads:

@@ -99,8 +99,4 @@ class Campaign:
         return [site.shown for site in places.all if site not in self.coverage.stood_at]
 
     def never_crashed_at(self, places: AwaitSites) -> list[str]:
-        return [
-            site.shown
-            for site in places.all
-            if site in self.coverage.stood_at and not self.coverage.crashed[site]
-        ]
+        return [site.shown for site in places.all if site in self.coverage.stood_at and not self.coverage.crashed[site]]

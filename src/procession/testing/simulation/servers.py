@@ -3,7 +3,7 @@
 What it has really done is told to the auditor in the order in which it was done: the ground truth that no node knows.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -51,7 +51,7 @@ class Server(Protocol):
 
     async def snapshot(self) -> Snapshot: ...
 
-    async def ask(self, verb: str, args: Mapping[str, Any]) -> Any: ...
+    async def ask(self, verb: str, args: Mapping[str, Any]) -> object: ...
 
     async def final(self) -> FinalState: ...
 
@@ -97,10 +97,10 @@ class MemoryServer:
     async def snapshot(self) -> Snapshot:
         return await self._store.directory.snapshot()
 
-    async def ask(self, verb: str, args: Mapping[str, Any]) -> Any:
+    async def ask(self, verb: str, args: Mapping[str, Any]) -> object:
         """A verb of the console; operators are told apart from engines by name."""
         at = self._store.now()
-        answer = await getattr(self._store.console, verb)(**args)
+        answer: object = await getattr(self._store.console, verb)(**args)
         self._ground.kept(verb, args, answer, at)
         return answer
 
@@ -115,10 +115,11 @@ class MemoryServer:
         """Nothing is kept open."""
 
 
-def _driven(call: Any) -> object:
+def _driven(call: Coroutine[Any, Any, object]) -> object:
     """The answer of a coroutine that never waits."""
     try:
         call.send(None)
     except StopIteration as end:
-        return end.value
+        answer: object = end.value
+        return answer
     raise AssertionError("an operation of the reference store has waited")

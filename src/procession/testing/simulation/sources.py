@@ -1,4 +1,6 @@
-"""Who posts: sources that repeat until they are answered 2xx, and then some; in bursts, split, merged, doubled, shuffled."""
+"""Who posts: sources that repeat until they are answered 2xx, and then some; in bursts, split, merged, doubled,
+shuffled.
+"""
 
 import asyncio
 import json
@@ -73,9 +75,7 @@ class Sources:
 
     def _parcels(self) -> list[tuple[float, EndpointName, tuple[Planned, ...]]]:
         """What comes at about the same moment to one endpoint may come in one delivery, of whichever tenants."""
-        loose = [
-            event for lane in self._workload.lanes if lane.manner is not Manner.SERIAL for event in lane.events
-        ]
+        loose = [event for lane in self._workload.lanes if lane.manner is not Manner.SERIAL for event in lane.events]
         parcels: list[tuple[float, EndpointName, list[Planned]]] = []
         newest: dict[EndpointName, int] = {}
         for event in sorted(loose, key=lambda event: event.at):

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -128,7 +128,19 @@ class RecordingWriter:
 
 
 _LINE: Final = frozenset(
-    "accept claim_turns claim_sends renew remember settle release begin record sweep prune".split()
+    (
+        "accept",
+        "claim_turns",
+        "claim_sends",
+        "renew",
+        "remember",
+        "settle",
+        "release",
+        "begin",
+        "record",
+        "sweep",
+        "prune",
+    )
 )
 
 
@@ -157,8 +169,8 @@ def opened(
 
 
 class SqliteServer:
-    """One ledger that several nodes call. It is opened once: opening a file tells SQLite that every holder is dead, which
-    is true of the one engine that it is made for, and would not be true of these.
+    """One ledger that several nodes call. It is opened once: opening a file tells SQLite that every holder is dead,
+    which is true of the one engine that it is made for, and would not be true of these.
     """
 
     def __init__(
@@ -203,7 +215,7 @@ class SqliteServer:
     async def snapshot(self) -> Snapshot:
         return await self._directory.snapshot()
 
-    async def ask(self, verb: str, args: Mapping[str, Any]) -> Any:
+    async def ask(self, verb: str, args: Mapping[str, Any]) -> object:
         return await asked(self._console, self._commits, verb, args)
 
     async def final(self) -> FinalState:
@@ -217,14 +229,15 @@ def _broke(error: BaseException) -> None:
     raise AssertionError("nothing that is done to this ledger breaks it") from error
 
 
-async def asked(console: Console, commits: Commits, verb: str, args: Mapping[str, Any]) -> Any:
+async def asked(console: Console, commits: Commits, verb: str, args: Mapping[str, Any]) -> object:
     """A verb of the console: its writes are put before it waits for the first time."""
-    call = getattr(console, verb)(**args)
+    call: Coroutine[Any, Any, object] = getattr(console, verb)(**args)
     commits.label = (verb, args)
     try:
-        waiting = call.send(None)
+        waiting: object = call.send(None)
     except StopIteration as end:
-        return end.value
+        answer: object = end.value
+        return answer
     finally:
         commits.label = None
     return await _Begun(call, waiting)
@@ -233,11 +246,11 @@ async def asked(console: Console, commits: Commits, verb: str, args: Mapping[str
 class _Begun:
     """What is left of a coroutine that was begun by hand, and stands at this future."""
 
-    def __init__(self, call: Any, waiting: Any) -> None:
+    def __init__(self, call: Coroutine[Any, Any, object], waiting: object) -> None:
         self._call = call
         self._waiting = waiting
 
-    def __await__(self) -> Any:
+    def __await__(self) -> Generator[Any, Any, object]:
         waiting = self._waiting
         while True:
             try:
@@ -249,7 +262,8 @@ class _Begun:
             try:
                 waiting = go_on()
             except StopIteration as end:
-                return end.value
+                answer: object = end.value
+                return answer
 
 
 def fresh_state(folder: Path) -> FinalState:
@@ -259,4 +273,3 @@ def fresh_state(folder: Path) -> FinalState:
         return read_state(connection)
     finally:
         connection.close()
-

@@ -3,6 +3,7 @@
 import sqlite3
 
 from procession.core.effect import EffectState
+from procession.core.ids import EffectId, EventId, LaneId, TenantId
 from procession.testing.simulation.final_state import FinalEffect, FinalEvent, FinalLane, FinalState
 
 _EVENTS = """
@@ -17,7 +18,8 @@ _EFFECTS = """
     ORDER BY e.no
 """
 _LANES = """
-    SELECT t.tenant, l.lane, l.side, l.phase, l.next_seq - 1, l.cursor, l.worker, l.epoch, coalesce(l.parked, ''), s.state
+    SELECT t.tenant, l.lane, l.side, l.phase, l.next_seq - 1, l.cursor, l.worker, l.epoch,
+           coalesce(l.parked, ''), s.state
     FROM procession_lane l JOIN procession_tenant t ON t.no = l.tenant LEFT JOIN procession_state s ON s.lane = l.no
     ORDER BY l.no
 """
@@ -32,8 +34,16 @@ def read_state(connection: sqlite3.Connection) -> FinalState:
         effects=[_effect(row) for row in execute(_EFFECTS)],
         lanes=[
             FinalLane(
-                tenant=tenant, lane=lane, side=side, phase=phase, last=last, cursor=cursor, worker=worker, epoch=epoch,
-                parked=parked, state=state,
+                tenant=TenantId(tenant),
+                lane=LaneId(lane),
+                side=side,
+                phase=phase,
+                last=last,
+                cursor=cursor,
+                worker=worker,
+                epoch=epoch,
+                parked=parked,
+                state=state,
             )
             for tenant, lane, side, phase, last, cursor, worker, epoch, parked, state in execute(_LANES)
         ],
@@ -48,11 +58,11 @@ def read_state(connection: sqlite3.Connection) -> FinalState:
 def _event(row: tuple[str, str, str, str, str, str, int | None, int, bytes, str]) -> FinalEvent:
     tenant, channel, own_id, provider_id, lane, kind, seq, late, payload, state = row
     return FinalEvent(
-        tenant=tenant,
+        tenant=TenantId(tenant),
         channel=channel,
-        id=own_id,
+        id=EventId(own_id),
         provider_id=provider_id,
-        lane=lane,
+        lane=LaneId(lane),
         kind=kind,
         seq=seq,
         state="waiting" if state == "replaying" else state,
@@ -64,9 +74,9 @@ def _event(row: tuple[str, str, str, str, str, str, int | None, int, bytes, str]
 def _effect(row: tuple[str, str, str, str, int, str, int, int, int, int | None, bytes]) -> FinalEffect:
     tenant, own_id, lane, turn, oseq, state, resends, receipt, failed, doubt_until, payload = row
     return FinalEffect(
-        tenant=tenant,
-        id=own_id,
-        lane=lane,
+        tenant=TenantId(tenant),
+        id=EffectId(own_id),
+        lane=LaneId(lane),
         turn=turn,
         oseq=oseq,
         state=EffectState(state).value,

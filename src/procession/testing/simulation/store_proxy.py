@@ -6,7 +6,7 @@ A call that was sent is on its way, whatever becomes of the caller: it is made a
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TypeVar, cast
 
 from procession.core.effect import EffectDraft
 from procession.core.errors import (
@@ -32,6 +32,8 @@ from procession.testing.simulation.nodes import Node
 from procession.testing.simulation.rare import Rare
 from procession.testing.simulation.servers import Server
 
+T = TypeVar("T")
+
 _EXPECTED = (StoreError, BadRequest, SqlFailed)
 _UNHEARD = {Mishap.UNKNOWN_KEPT, Mishap.UNKNOWN_LOST, Mishap.UNKNOWN_YET}
 
@@ -46,70 +48,61 @@ class StoreProxy:
         self._auditor = auditor
 
     async def accept(self, intake: Intake) -> Acceptance:
-        answer: Acceptance = await self._call("accept", intake=intake)
-        return answer
+        return cast("Acceptance", await self._call("accept", intake=intake))
 
     async def claim_turns(self, ask: Ask) -> tuple[HeldTurn, ...]:
-        answer: tuple[HeldTurn, ...] = await self._call("claim_turns", ask=ask)
-        return answer
+        return cast("tuple[HeldTurn, ...]", await self._call("claim_turns", ask=ask))
 
     async def claim_sends(self, ask: Ask) -> tuple[HeldEffect, ...]:
-        answer: tuple[HeldEffect, ...] = await self._call("claim_sends", ask=ask)
-        return answer
+        return cast("tuple[HeldEffect, ...]", await self._call("claim_sends", ask=ask))
 
     async def renew(self, leases: Sequence[Lease], ttl: timedelta) -> tuple[Lease, ...]:
-        answer: tuple[Lease, ...] = await self._call("renew", leases=leases, ttl=ttl)
-        return answer
+        return cast("tuple[Lease, ...]", await self._call("renew", leases=leases, ttl=ttl))
 
     async def remember(
         self, lease: Lease, turn: EventId, steps: Sequence[Step] = (), flush: Sequence[EffectDraft] = ()
     ) -> Fate:
-        answer: Fate = await self._call("remember", lease=lease, turn=turn, steps=steps, flush=flush)
-        return answer
+        return cast("Fate", await self._call("remember", lease=lease, turn=turn, steps=steps, flush=flush))
 
     async def settle(self, settlement: Settlement) -> Settled:
-        answer: Settled = await self._call("settle", settlement=settlement)
-        return answer
+        return cast("Settled", await self._call("settle", settlement=settlement))
 
     async def release(self, leases: Sequence[Lease], *, uncount: bool = True) -> None:
         await self._call("release", leases=leases, uncount=uncount)
 
     async def begin(self, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
-        answer: Began | NotBegun = await self._call("begin", lease=lease, effect=effect, attempt=attempt)
-        return answer
+        return cast("Began | NotBegun", await self._call("begin", lease=lease, effect=effect, attempt=attempt))
 
     async def record(
         self, lease: Lease, effect: EffectId, attempt: int, verdict: Verdict, ttl: timedelta | None
     ) -> Recorded:
-        answer: Recorded = await self._call(
-            "record", lease=lease, effect=effect, attempt=attempt, verdict=verdict, ttl=ttl
+        return cast(
+            "Recorded",
+            await self._call("record", lease=lease, effect=effect, attempt=attempt, verdict=verdict, ttl=ttl),
         )
-        return answer
 
     async def sweep(self, rows_max: int) -> Swept:
-        answer: Swept = await self._call("sweep", rows_max=rows_max)
-        return answer
+        return cast("Swept", await self._call("sweep", rows_max=rows_max))
 
     async def prune(self, keep: timedelta, rows_max: int) -> Pruned:
-        answer: Pruned = await self._call("prune", keep=keep, rows_max=rows_max)
-        return answer
+        return cast("Pruned", await self._call("prune", keep=keep, rows_max=rows_max))
 
     async def close(self) -> None:
         """The server is not ours to close."""
 
     # --- on the way ---
 
-    async def _call(self, name: str, **args: Any) -> Any:
+    async def _call(self, name: str, **args: object) -> object:
         node = self._node
         if node.dead:
             raise NodeIsDead(repr(node))
         loop = node.loop
         fault = self._faults.draw(name)
-        answer: asyncio.Future[Any] = loop.create_future()
+        answer: asyncio.Future[object] = loop.create_future()
         loop.home.run(loop.call_later, fault.before, self._arrive, name, args, fault, answer)
         return await answer
 
-    def _arrive(self, name: str, args: dict[str, Any], fault: CallFault, answer: "asyncio.Future[Any]") -> None:
+    def _arrive(self, name: str, args: dict[str, object], fault: CallFault, answer: "asyncio.Future[object]") -> None:
         """The call has got there; the rest happens in the world."""
         mishap = fault.mishap
         if mishap in (Mishap.AWAY, Mishap.FULL, Mishap.UNKNOWN_LOST):
@@ -128,7 +121,7 @@ class StoreProxy:
             return
         self._server.submit(name, args, lambda found, error: self._done(name, fault, answer, found, error))
 
-    def _part(self, name: str, args: dict[str, Any]) -> None:
+    def _part(self, name: str, args: dict[str, object]) -> None:
         """A network that holds a call back for longer than any lease: what a fence is for."""
         node = self._node
         if not node.dead:
@@ -144,7 +137,7 @@ class StoreProxy:
         if error is not None and not isinstance(error, _EXPECTED):
             self._auditor.history.fail("G3", f"the store has raised {type(error).__name__}: {error}")
 
-    def _fail_before(self, name: str, fault: CallFault, answer: "asyncio.Future[Any]") -> None:
+    def _fail_before(self, name: str, fault: CallFault, answer: "asyncio.Future[object]") -> None:
         if fault.mishap is Mishap.FULL:
             self._auditor.seen(Rare.COMMIT_DISK_FULL)
             self._answer(fault.after, answer, None, StoreFull("the disk is full"))
@@ -156,7 +149,7 @@ class StoreProxy:
             self._answer(fault.after, answer, None, OutcomeUnknown("the connection broke"))
 
     def _done(
-        self, name: str, fault: CallFault, answer: "asyncio.Future[Any]", found: object, error: Exception | None
+        self, name: str, fault: CallFault, answer: "asyncio.Future[object]", found: object, error: Exception | None
     ) -> None:
         """The call was made."""
         self._check(error)
@@ -173,11 +166,11 @@ class StoreProxy:
             error = StoreBroken("a sync failed")
         self._answer(fault.after, answer, found, error)
 
-    def _answer(self, after: float, answer: "asyncio.Future[Any]", found: object, error: Exception | None) -> None:
+    def _answer(self, after: float, answer: "asyncio.Future[object]", found: object, error: Exception | None) -> None:
         self._node.loop.call_later(after, _tell, answer, found, error)
 
 
-def _tell(answer: "asyncio.Future[Any]", found: object, error: Exception | None) -> None:
+def _tell(answer: "asyncio.Future[T]", found: T, error: Exception | None) -> None:
     if answer.done():
         return
     if error is not None:

@@ -1,7 +1,7 @@
 """A process that plays seeds: one line of JSON on standard output for each batch of them.
 
-Started by the driver with a fixed PYTHONHASHSEED, without which a seed is not the same world in two processes, and told which
-bug to plant before anything of the engine is imported.
+Started by the driver with a fixed PYTHONHASHSEED, without which a seed is not the same world in two processes, and told
+which bug to plant before anything of the engine is imported.
 """
 
 import argparse

@@ -5,7 +5,7 @@ auditor can know what may become of it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -105,7 +105,7 @@ def draw_workload(shape: Shape, chance: SeededChance) -> Workload:
     for place in range(shape.events):
         # Some lanes get much more than others: a queue of their own is where order can go wrong.
         lane = lanes[min(chance.below(len(lanes)), chance.below(len(lanes)))] if place >= len(lanes) else lanes[place]
-        lane.events.append(_event(shape, lane, place, chance))
+        lane.events.append(_event(lane, chance))
     for lane in lanes:
         _spread(lane, shape, chance)
     events = [event for lane in lanes for event in lane.events]
@@ -132,7 +132,7 @@ def _lanes_of(tenant: TenantId, chance: SeededChance) -> list[LanePlan]:
 # --- one event ---
 
 
-def _event(shape: Shape, lane: LanePlan, place: int, chance: SeededChance) -> Planned:
+def _event(lane: LanePlan, chance: SeededChance) -> Planned:
     n = len(lane.events) + 1
     # Likewise the ids: two tenants, and two channels of one, call their n-th event the same.
     provider_id = f"{lane.key}/{n}"
@@ -202,7 +202,7 @@ def _kills(lane: LanePlan, chance: SeededChance) -> list[Op]:
     return [["sleep", 0.01], ["kill", chance.pick((1, RAISES_ALWAYS))], _send(lane, chance)]
 
 
-def _reminds(lane: LanePlan, chance: SeededChance) -> list[Op]:
+def _reminds(_lane: LanePlan, chance: SeededChance) -> list[Op]:
     ops: list[Op] = [["remind", chance.pick(("soon", "later")), round(chance.uniform(0, 4), 2)]]
     return [*ops, ["forget", chance.pick(("soon", "later"))]] if chance.happens(0.25) else ops
 
@@ -220,25 +220,37 @@ def _sleeps(lane: LanePlan, chance: SeededChance) -> list[Op]:
     return [["sleep", round(chance.uniform(0.05, 1.5), 2)], ["step", "late"], _send(lane, chance)]
 
 
-_KINDS: Final = (
+_Make = Callable[[LanePlan, SeededChance], list[Op]]
+
+
+def _fixed(*ops: Op) -> _Make:
+    """The same each time, and a send at the end."""
+    return lambda lane, chance: [*ops, _send(lane, chance)]
+
+
+def _only(*ops: Op) -> _Make:
+    return lambda _lane, _chance: list(ops)
+
+
+_KINDS: Final[tuple[tuple[float, str, _Make], ...]] = (
     (0.10, "plan.several", _several),
     (0.10, "plan.steps", _steps),
     (0.05, "plan.sleeps", _sleeps),
-    (0.05, "thread.reply", lambda lane, chance: [_send(lane, chance)]),
+    (0.05, "thread.reply", _fixed()),
     (0.035, "plan.raises", _raises),
-    (0.007, "park.raises", lambda lane, chance: [["raise", RAISES_ALWAYS], _send(lane, chance)]),
+    (0.007, "park.raises", _fixed(["raise", RAISES_ALWAYS])),
     (0.02, "plan.decides", _decides),
     (0.03, "plan.reminds", _reminds),
     (0.012, "plan.pauses", _pauses),
-    (0.007, "hang.once", lambda lane, chance: [["step", "look"], ["hang", 1], _send(lane, chance)]),
+    (0.007, "hang.once", _fixed(["step", "look"], ["hang", 1])),
     (0.007, "plan.kills", _kills),
-    (0.007, "plan.weak", lambda lane, chance: [["kill", 2], ["raise", 2], _send(lane, chance)]),
-    (0.008, "plan.long", lambda lane, chance: [["sleep", 7.5], ["step", "late"], _send(lane, chance)]),
-    (0.008, "plan.stops", lambda lane, chance: [["stop", 1.3], ["step", "late"], _send(lane, chance)]),
-    (0.02, "plan.cancels", lambda lane, chance: [["named", "a"], ["named", "b"], ["cancel", "a"]]),
-    (0.02, "plan.recalls", lambda lane, chance: [["recall"], _send(lane, chance)]),
-    (0.01, "nobody.here", lambda lane, chance: []),
-    (0.03, "plan.quiet", lambda lane, chance: []),
+    (0.007, "plan.weak", _fixed(["kill", 2], ["raise", 2])),
+    (0.008, "plan.long", _fixed(["sleep", 7.5], ["step", "late"])),
+    (0.008, "plan.stops", _fixed(["stop", 1.3], ["step", "late"])),
+    (0.02, "plan.cancels", _only(["named", "a"], ["named", "b"], ["cancel", "a"])),
+    (0.02, "plan.recalls", _fixed(["recall"])),
+    (0.01, "nobody.here", _only()),
+    (0.03, "plan.quiet", _only()),
 )
 """The share of all events, the kind, and what its handler does. The rest replies."""
 

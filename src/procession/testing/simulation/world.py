@@ -1,7 +1,7 @@
 """A world: engines, their store, a provider, sources and operators, all from one seed.
 
-At first everything goes wrong that the seed wants. Then it heals: whatever is down comes back, operators clean up, and the
-world has to come to rest within a bounded time, with nothing left over.
+At first everything goes wrong that the seed wants. Then it heals: whatever is down comes back, operators clean up, and
+the world has to come to rest within a bounded time, with nothing left over.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ from procession.testing.simulation.wire import SimulatedWire
 from procession.testing.simulation.workload import Workload, draw_workload
 
 REST_WITHIN: Final = 240.0
-"""Seconds of virtual time that a healed world has to come to rest: the longest backoff that troubles leave behind, and more."""
+"""Seconds of virtual time that a healed world has to come to rest: the longest backoff that troubles leave behind, and
+more."""
 STUCK_FOR: Final = 14.0
 """A ready lane that nobody takes for so long, while nothing else of its tenant moves, is an orphan (L2, L4)."""
 _SOURCES_WITHIN: Final = 400.0
@@ -68,8 +69,8 @@ class Played:
 def sites() -> AwaitSites:
     """Where an engine can die: every await of the shipped code that runs in a simulated world.
 
-    Left out is what stands at sockets and threads, which a simulated world does not have: the HTTP server (the worlds enter
-    at its application), the outbound wire and the thread pool. Real processes are killed there.
+    Left out is what stands at sockets and threads, which a simulated world does not have: the HTTP server (the worlds
+    enter at its application), the outbound wire and the thread pool. Real processes are killed there.
     """
     house = Path(procession.__file__).parent
     folders = [house / name for name in ("ingress", "lanes", "outbox", "upkeep", "runtime", "storage/sqlite")]
@@ -286,7 +287,7 @@ class World:
         """What happens to whole machines: standing still, clocks that jump, outages, calm restarts."""
         chance = self._seed_chance.of("trouble")
         troubles = (self._stand_still, self._stand_still, self._jump, self._go_away, self._restart_calmly)
-        while not self._is_healed:
+        while True:
             await sleep(chance.uniform(1, 12) / self._shape.trouble**0.5)
             if self._is_healed:
                 return
