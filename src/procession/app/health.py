@@ -1,11 +1,16 @@
 """What an operator should look at: the findings of `procession doctor` that the store and the engine can tell."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 
 from procession.core.lane import Phase
 from procession.ports.console import Console
 from procession.ports.directory import Directory
+
+CLOCK_AHEAD_MAX: Final = timedelta(seconds=5)
+"""Less is the ordinary work of time synchronisation."""
 
 
 class Grade(StrEnum):
@@ -47,3 +52,19 @@ def _wanting(about: str, amount: int, what_to_do: str) -> Finding:
     if not amount:
         return Finding(about=about, grade=Grade.GOOD, text="none")
     return Finding(about=about, grade=Grade.LOOK, text=f"{amount}: {what_to_do}")
+
+
+def integrity_finding(faults: tuple[str, ...]) -> Finding:
+    """`faults`: what the database's own check found."""
+    if faults:
+        return Finding(about="integrity", grade=Grade.BAD, text=f"quick_check: {'; '.join(faults)}: restore a backup")
+    return Finding(about="integrity", grade=Grade.GOOD, text="quick_check finds nothing")
+
+
+def clock_finding(ahead: timedelta) -> Finding:
+    """`ahead`: of the store's clock, which never goes backwards, against the machine's."""
+    if ahead > CLOCK_AHEAD_MAX:
+        late = f"{ahead.total_seconds():.0f} s"
+        text = f"the store's clock is {late} ahead: was the machine's set back? Waits are as much longer"
+        return Finding(about="clock", grade=Grade.LOOK, text=text)
+    return Finding(about="clock", grade=Grade.GOOD, text="the store's clock is not ahead of the machine's")

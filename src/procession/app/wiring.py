@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 from procession.app.config import Config
 from procession.app.control import ControlService, engine_runs
 from procession.app.desk import Desk, DeskMeans
-from procession.app.health import Finding, Grade
+from procession.app.health import Finding, Grade, clock_finding, integrity_finding
 from procession.app.replies import ChannelReplies, http_reply
 from procession.app.seen import SeenDirectory
-from procession.app.settings import Role, duration_text
+from procession.app.settings import Role
 from procession.app.system import SystemChance, SystemClock
 from procession.core.errors import Misconfigured
 from procession.core.ids import TenantId, WorkerId
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from procession.vault import MasterKey
 
 MEMORY: Final = "memory:"
-CLOCK_AHEAD_MAX: Final = timedelta(seconds=5)
-"""Less is the ordinary work of time synchronisation."""
 LOOK_EVERY: Final = timedelta(milliseconds=50)
 LOOKS_AGAIN: Final = 60
 """Three seconds in all: longer than any command needs the store for."""
@@ -191,59 +189,29 @@ def _open_sqlite(folder: Path, clock: Clock, chance: Chance, on_broken: FailStop
 
 
 def _examine_sqlite(folder: Path, era: int, clock: Clock) -> tuple[Finding, ...]:
-    """On a connection of its own: a check of a large file takes a while, and nothing of the engine waits for it."""
-    from procession.storage.sqlite.opening import clock_mark, newest_version, open_reader
+    from procession.storage.sqlite.look import look_at
 
-    connection = open_reader(folder)
-    try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        faults = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
-        ahead = clock_mark(connection) - clock.now()
-    finally:
-        connection.close()
-    whole = faults == ["ok"]
+    look = look_at(folder, clock)
     return (
         Finding(about="store", grade=Grade.GOOD, text=f"sqlite in {folder}, era {era}"),
-        Finding(about="schema", grade=Grade.GOOD, text=f"{version}; this version knows up to {newest_version()}"),
         Finding(
-            about="integrity",
-            grade=Grade.GOOD if whole else Grade.BAD,
-            text="quick_check finds nothing" if whole else f"quick_check: {'; '.join(faults)}: restore a backup",
+            about="schema", grade=Grade.GOOD, text=f"{look.version}; this version knows up to {look.version_known}"
         ),
-        _clock_finding(ahead),
+        integrity_finding(look.faults),
+        clock_finding(look.clock_ahead),
     )
-
-
-def _clock_finding(ahead: timedelta) -> Finding:
-    if ahead > CLOCK_AHEAD_MAX:
-        text = (
-            f"the store's clock is {duration_text(ahead)} ahead: was the machine's set back? Waits are as much longer"
-        )
-        return Finding(about="clock", grade=Grade.LOOK, text=text)
-    return Finding(about="clock", grade=Grade.GOOD, text="the store's clock is not ahead of the machine's")
 
 
 async def migrated(config: Config) -> tuple[int, int]:
     """Bring the schema forward; answers the versions before and after. Opening a store does it."""
+    from procession.storage.sqlite.look import version_of
+
     folder = config.sqlite_folder
     if folder is None:
         raise Misconfigured(f"store: {config.store} has no schema to bring forward")
-    before = _version(folder)
+    before = version_of(folder)
     await (await open_world(config)).open.store.close()
-    return before, _version(folder)
-
-
-def _version(folder: Path) -> int:
-    from procession.storage.sqlite.opening import DATABASE, open_reader
-
-    if not (folder / DATABASE).exists():
-        return 0
-    connection = open_reader(folder)
-    try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-    finally:
-        connection.close()
-    return int(version)
+    return before, version_of(folder)
 
 
 # --- secrets ---
@@ -325,7 +293,7 @@ class Services:
 def services_of(world: World, app: App | None, fail_stop: FailStop, on_listening: Callable[[int], None]) -> Services:
     config, roles = world.config, world.config.roles
     worker = WorkerId(f"{socket.gethostname()}.{os.getpid()}.{world.chance.token(6).hex()}")
-    doors = Doors(world.open.directory, world.vault, world.inbound, world.telemetry)
+    doors = Doors(world.open.directory, world.vault, world.inbound, world.telemetry, keep=world.config.keep)
     wire = _wire(config) if Role.OUTBOX in roles else None
 
     async def reopened() -> None:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from procession.core.errors import Misconfigured, SecretMissing
 from procession.core.event import Window
 from procession.core.ids import EndpointName, TenantId
+from procession.core.limits import DEDUP_KEEP, REDELIVERY_AGE_MAX
 from procession.ports.connector import Inbound
 from procession.ports.directory import Channel, CollectRule, Directory, Endpoint, Snapshot
 from procession.ports.telemetry import Telemetry
@@ -31,8 +32,17 @@ class Doors:
     """The newest version of all endpoints."""
 
     def __init__(
-        self, directory: Directory, vault: Vault, connectors: Mapping[str, Inbound], telemetry: Telemetry
+        self,
+        directory: Directory,
+        vault: Vault,
+        connectors: Mapping[str, Inbound],
+        telemetry: Telemetry,
+        *,
+        keep: timedelta = DEDUP_KEEP,
     ) -> None:
+        """`keep`: how long the store remembers the ids of what has ended."""
+        self.age_max = min(keep, REDELIVERY_AGE_MAX)
+        """A signed event older than this may have been played and forgotten."""
         self._directory = directory
         self._vault = vault
         self._connectors = connectors

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from procession.core.event import Intake, NewEvent, Quarantined
 from procession.core.ids import EndpointName, event_id, lane_id, quarantine_id
-from procession.core.limits import REDELIVERY_AGE_MAX
 from procession.ingress.doors import DoorOf, Doors
 from procession.ports.connector import Arrival, Delivery, Parsed, Unreadable
 
@@ -48,9 +47,9 @@ def new_event(doors: Doors, arrival: Arrival) -> NewEvent:
 def _why_not(doors: Doors, arrival: Arrival, now: datetime) -> str | None:
     if not doors.is_active(arrival.tenant):
         return f"tenant {arrival.tenant} is not active"
-    if arrival.occurred_at is not None and now - arrival.occurred_at > REDELIVERY_AGE_MAX:
+    if arrival.occurred_at is not None and now - arrival.occurred_at > doors.age_max:
         # Dedup forgets after so long: what is older could be a replay of something that was played already.
-        return f"it is older than {REDELIVERY_AGE_MAX.days} days: it may have been played before"
+        return f"it is older than {doors.age_max.days} days: it may have been played before"
     return None
 
 

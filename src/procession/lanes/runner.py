@@ -228,7 +228,8 @@ class Runner:
         return outcome
 
     def _stopped(self, flight: Flight, cause: Cause) -> None:
-        if cause is Cause.STOP:
+        if cause is Cause.STOP or (cause is Cause.TRUST and self._keepalive.is_cut_off):
+            # Neither is the turn's fault: not that the stage stops, nor that the store was away for too long.
             self.given_back.append(flight.held.lease)
             self._count("turn.given_back", flight.held)
         else:

@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import Final
 
-from procession.core.errors import StoreBroken, StoreError
+from procession.core.errors import OutcomeUnknown, StoreBroken, StoreError
 from procession.core.limits import KEEP_TURNS_MAX, POLL
 from procession.core.turn import HeldEffect
 from procession.outbox.means import Means
@@ -50,7 +50,11 @@ class SendScheduler:
             return AGAIN
         wanted, since = self.slots.free, self._means.clock.monotonic()
         ask = Ask(worker=self._means.worker, lanes_max=wanted, ttl=self._ttl, pools=self._pools)
-        found = await self._means.store.claim_sends(ask)
+        try:
+            async with asyncio.timeout(self._ttl.total_seconds()):
+                found = await self._means.store.claim_sends(ask)
+        except TimeoutError:
+            raise OutcomeUnknown("the store did not answer a claim in time") from None
         for held in found:
             self._take(Claimed(held, Trust(self._means.clock, self._ttl, since)))
         return AGAIN if len(found) == wanted else POLL

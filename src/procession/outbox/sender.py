@@ -7,7 +7,8 @@ lease) leaves the effect armed, and so in doubt for whoever comes next: it is ne
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, TypeVar
 
@@ -36,6 +37,14 @@ _SIGHTING_TRIES: Final = 3
 _HERE: Final = EndpointName("outbox")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """An effect's way out, with the channel's secrets opened for this one call."""
+
+    outlet: Outlet
+    secrets: Mapping[str, bytes] = field(repr=False)
+
+
 class Sender:
     def __init__(self, means: Means, lease_ttl: timedelta) -> None:
         self._means = means
@@ -43,19 +52,33 @@ class Sender:
 
     async def send(self, held: HeldEffect, kept: Kept) -> HeldEffect | None:
         """Send, or probe, one claimed effect. Answers the conversation's next, still ours, if it may go at once."""
-        outlet = await self._means.outlets.find(held.effect.tenant, held.effect.channel)
+        ready = await self._ready(held)
         if held.effect.state is EffectState.DOUBT:
             attempt = held.effect.attempts
-            verdict = await self._probe(held, kept, outlet)
+            verdict = await self._probe(held, kept, ready)
         else:
             began = await self._begin(held, kept)
             if began is None:
                 return None
             attempt = began.attempt
             crashpoint("begin.armed")
-            verdict = await self._perform(held, kept, outlet, attempt)
+            verdict = await self._perform(held, kept, ready, attempt)
         crashpoint("wire.answered")
         return await self._record(held, kept, attempt, verdict)
+
+    async def _ready(self, held: HeldEffect) -> Ready | Verdict:
+        """Everything that performing needs, before it is begun: what cannot be had leaves nothing armed behind."""
+        outlet = await self._means.outlets.find(held.effect.tenant, held.effect.channel)
+        if outlet is None:
+            return Refused(reason=f"channel {held.effect.channel} is not there any more")
+        try:
+            return Ready(outlet=outlet, secrets=await self._means.outlets.secrets(outlet.channel))
+        except SecretMissing as missing:
+            return Deferred(after=_SECRET_WAIT, reason=str(missing), counts=False)
+        except Exception as error:  # noqa: BLE001 - whatever keeps the vault shut, nothing went out: that is no doubt
+            self._means.telemetry.warn("outbox.secret_shut", effect=held.effect.id, error=type(error).__name__)
+            reason = f"a secret of channel {held.effect.channel} cannot be opened: {type(error).__name__}"
+            return Deferred(after=_SECRET_WAIT, reason=reason, counts=False)
 
     # --- begin ---
 
@@ -75,46 +98,24 @@ class Sender:
 
     # --- perform ---
 
-    async def _perform(self, held: HeldEffect, kept: Kept, outlet: Outlet | None, attempt: int) -> Verdict:
-        if outlet is None:
-            return Refused(reason=f"channel {held.effect.channel} is not there any more")
+    async def _perform(self, held: HeldEffect, kept: Kept, ready: Ready | Verdict, attempt: int) -> Verdict:
+        if not isinstance(ready, Ready):
+            return ready
         try:
-            secrets = await self._means.outlets.secrets(outlet.channel)
-        except SecretMissing as missing:
-            return Deferred(after=_SECRET_WAIT, reason=str(missing), counts=False)
-        except Exception as error:  # noqa: BLE001 - whatever keeps the vault shut, nothing went out: that is no doubt
-            self._means.telemetry.warn("outbox.secret_shut", effect=held.effect.id, error=type(error).__name__)
-            reason = f"a secret of channel {held.effect.channel} cannot be opened: {type(error).__name__}"
-            return Deferred(after=_SECRET_WAIT, reason=reason, counts=False)
-        call = Call(
-            effect=held.effect,
-            attempt=attempt,
-            channel=outlet.channel,
-            secrets=secrets,
-            deadline=CALL_DEADLINE,
-            may_begin=kept.trust.holds,
-        )
-        try:
-            return await outlet.connector.perform(call, self._means.wire)
+            return await ready.outlet.connector.perform(_call(held, kept, ready, attempt), self._means.wire)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - a connector's bug leaves it open whether the provider has taken it
             self._means.telemetry.warn("outbox.connector_failed", effect=held.effect.id, error=type(error).__name__)
             return Uncertain(reason=f"the connector failed: {type(error).__name__}")
 
-    async def _probe(self, held: HeldEffect, kept: Kept, outlet: Outlet | None) -> Verdict:
-        if outlet is None:
-            return Uncertain(reason=f"channel {held.effect.channel} is not there any more", after=_SECRET_WAIT)
+    async def _probe(self, held: HeldEffect, kept: Kept, ready: Ready | Verdict) -> Verdict:
+        if not isinstance(ready, Ready):
+            # Nothing was asked, so nothing was learnt; least of all that it was not taken.
+            return Uncertain(reason=_reason(ready), after=_SECRET_WAIT)
         try:
-            call = Call(
-                effect=held.effect,
-                attempt=held.effect.attempts,
-                channel=outlet.channel,
-                secrets=await self._means.outlets.secrets(outlet.channel),
-                deadline=CALL_DEADLINE,
-                may_begin=kept.trust.holds,
-            )
-            return await outlet.connector.probe(call, self._means.wire)
+            call = _call(held, kept, ready, held.effect.attempts)
+            return await ready.outlet.connector.probe(call, self._means.wire)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - a probe that fails has proven nothing
@@ -125,9 +126,14 @@ class Sender:
 
     async def _record(self, held: HeldEffect, kept: Kept, attempt: int, verdict: Verdict) -> HeldEffect | None:
         since = self._means.clock.monotonic()
-        recorded: Recorded | None = await self._insist(
-            lambda: self._means.store.record(held.lease, held.effect.id, attempt, verdict, self._ttl), kept
-        )
+        # A renewal that crosses this write may find the old epoch gone because of it: that is no loss.
+        kept.ending = True
+        try:
+            recorded: Recorded | None = await self._insist(
+                lambda: self._means.store.record(held.lease, held.effect.id, attempt, verdict, self._ttl), kept
+            )
+        finally:
+            kept.ending = False
         self._count(verdict)
         if recorded is None or recorded.fate is Fate.LOST:
             self._means.telemetry.count("outbox.record_lost")
@@ -136,6 +142,7 @@ class Sender:
         if _comes_due(held.effect, verdict):
             self._means.bell.ring(Ring.UPKEEP)
         if recorded.next is not None:
+            kept.lease = recorded.next.lease
             kept.trust.renewed(self._ttl, since)
         return recorded.next
 
@@ -170,3 +177,18 @@ def _comes_due(effect: Effect, verdict: Verdict) -> bool:
     """Whether the conversation waits for a moment now, that upkeep has to know of: a retry, a doubt, a gate, a gap."""
     gate = effect.terms.gate
     return not isinstance(verdict, Confirmed) or gate.receipt > verdict.receipt or gate.gap > timedelta(0)
+
+
+def _call(held: HeldEffect, kept: Kept, ready: Ready, attempt: int) -> Call:
+    return Call(
+        effect=held.effect,
+        attempt=attempt,
+        channel=ready.outlet.channel,
+        secrets=ready.secrets,
+        deadline=CALL_DEADLINE,
+        may_begin=kept.trust.holds,
+    )
+
+
+def _reason(verdict: Verdict) -> str:
+    return "" if isinstance(verdict, Confirmed) else verdict.reason

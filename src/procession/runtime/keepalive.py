@@ -40,6 +40,9 @@ class Keepalive:
         self._ttl = ttl
         self._on_lost = on_lost
         self._held: dict[Kept, None] = {}
+        self.is_cut_off = False
+        """The newest renewal had no answer, or was refused by a store that is away: whose trust runs out now did no
+        wrong."""
 
     def add(self, kept: Kept) -> None:
         self._held[kept] = None
@@ -56,7 +59,10 @@ class Keepalive:
         due = {kept.lease: kept for kept in self._held if kept.trust.age() >= due_age}
         if due:
             since = self._clock.monotonic()
-            self._tell(due, await self._lost(tuple(due)), since)
+            self.is_cut_off = True
+            lost = await self._lost(tuple(due))
+            self.is_cut_off = False
+            self._tell(due, lost, since)
         return self._ttl * _LOOK_SHARE
 
     async def _lost(self, leases: tuple[Lease, ...]) -> tuple[Lease, ...]:

@@ -59,12 +59,17 @@ async def test_a_wait_that_begins_when_the_line_was_empty_ends_too() -> None:
             await patience.wait_for(never())
 
 
+async def here() -> str:
+    await asyncio.sleep(0)
+    return "here"
+
+
 async def test_an_answer_does_not_end_the_wait_of_another() -> None:
     patience, first = Patience(SOON), asyncio.get_running_loop().create_future()
 
     async with asyncio.TaskGroup() as group:
         answered = group.create_task(patience.wait_for(first))
-        other = group.create_task(patience.wait_for(asyncio.sleep(0, "here")))
+        other = group.create_task(patience.wait_for(here()))
         await asyncio.sleep(0)
         first.set_result("there")
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from procession.core.errors import BadRequest, StoreAway
 from procession.storage.sqlite.opening import open_reader
 from procession.storage.sqlite.statements import own
 
@@ -38,6 +39,10 @@ class Reader:
         self._connection.execute(_BEGIN)
         try:
             return read(self._connection)
+        except OverflowError:
+            raise BadRequest("a number is larger than any that the store can hold") from None
+        except sqlite3.Error as error:
+            raise StoreAway(f"reading failed: {getattr(error, "sqlite_errorname", None) or type(error).__name__}") from error
         finally:
             self._connection.execute(_END)
 
