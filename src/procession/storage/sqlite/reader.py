@@ -42,7 +42,8 @@ class Reader:
         except OverflowError:
             raise BadRequest("a number is larger than any that the store can hold") from None
         except sqlite3.Error as error:
-            raise StoreAway(f"reading failed: {getattr(error, "sqlite_errorname", None) or type(error).__name__}") from error
+            name = getattr(error, "sqlite_errorname", None) or type(error).__name__
+            raise StoreAway(f"reading failed: {name}") from error
         finally:
             self._connection.execute(_END)
 
