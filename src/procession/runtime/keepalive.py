@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
-from procession.core.errors import OutcomeUnknown
+from procession.core.errors import OutcomeUnknown, StoreAway
 from procession.core.lane import Lease
 from procession.core.limits import RENEW_SHARE
 from procession.ports.clock import Clock
@@ -41,8 +41,8 @@ class Keepalive:
         self._on_lost = on_lost
         self._held: dict[Kept, None] = {}
         self.is_cut_off = False
-        """The newest renewal had no answer, or was refused by a store that is away: whose trust runs out now did no
-        wrong."""
+        """The store has said of the newest renewal that it is away. A renewal without an answer does not say so: a holder
+        that stands still, or makes its whole process stand still, gets none either."""
 
     def add(self, kept: Kept) -> None:
         self._held[kept] = None
@@ -59,8 +59,11 @@ class Keepalive:
         due = {kept.lease: kept for kept in self._held if kept.trust.age() >= due_age}
         if due:
             since = self._clock.monotonic()
-            self.is_cut_off = True
-            lost = await self._lost(tuple(due))
+            try:
+                lost = await self._lost(tuple(due))
+            except StoreAway:
+                self.is_cut_off = True
+                raise
             self.is_cut_off = False
             self._tell(due, lost, since)
         return self._ttl * _LOOK_SHARE
