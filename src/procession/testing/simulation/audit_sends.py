@@ -114,13 +114,9 @@ class SendsAudit:
             before.state = _S.CANCELLED
         if before.state not in ENDED:
             self._fail("S5c", f"#{before.oseq} is {before.state}, and the next one goes", *about)
-        elif before.state is _S.CONFIRMED and before.confirmed_at is not None and not before.may_be_over:
-            gate = before.terms.gate
-            opens = before.confirmed_at + gate.gap
-            if not before.failed and before.receipt < gate.receipt:
-                opens = max(opens, before.confirmed_at + gate.wait_max)
-            if at < opens:
-                self._fail("D2", f"the gate of #{before.oseq} opens at {opens:%T.%f}, and the next goes before", *about)
+        elif at < before.opens_at(at):
+            told = f"{before.opens_at(at):%T.%f}"
+            self._fail("D2", f"the gate of #{before.oseq} opens at {told}, and the next goes before", *about)
 
     def _compare(self, own: EffectBook, held: HeldEffect, at: datetime) -> None:
         effect = held.effect
@@ -142,9 +138,8 @@ class SendsAudit:
             self._check_pause(self._book_of(own), own, at)
 
     def _check_pause(self, book: ConversationBook, effect: EffectBook, at: datetime) -> None:
-        for pause in book.pauses[-1:]:
-            if effect.oseq > pause.passes and pause.begun_at <= at < pause.until:
-                self._fail("B2", f"it goes while the conversation is paused until {pause.until:%T}", effect.draft.id)
+        if (pause := book.pause_of(effect, at)) is not None:
+            self._fail("B2", f"it goes while the conversation is paused until {pause.until:%T}", effect.draft.id)
 
     # --- begin, wire ---
 
@@ -253,7 +248,8 @@ class SendsAudit:
 
     def _judge(self, own: EffectBook, verdict: Verdict, attempt: int, at: datetime) -> None:
         was = own.state
-        self._check_proof(own, verdict, attempt)
+        if (lie := own.lie_in(verdict, attempt)) is not None:
+            self._fail("S10", lie, own.draft.id, own.draft.lane)
         match verdict:
             case Confirmed():
                 self._confirm(own, verdict, at)
@@ -277,20 +273,6 @@ class SendsAudit:
                 self._rare[Rare.DOUBT_PROVEN] += 1
             own.state, own.confirmed_at = _S.CONFIRMED, at
         self._name(own, verdict.ref, at)
-
-    def _check_proof(self, own: EffectBook, verdict: Verdict, attempt: int) -> None:
-        about = (own.draft.id, own.draft.lane)
-        match verdict:
-            case Confirmed() if not own.taken:
-                self._fail("S10", "it is called confirmed, and the provider has never taken it", *about)
-            case Deferred() | Refused():
-                own.disproved.add(attempt)
-                if attempt in own.taken:
-                    self._fail("S10", f"attempt {attempt} is called not taken, and was taken", *about)
-            case Absent() if own.taken:
-                self._fail("S10", "it is called absent, and the provider has it", *about)
-            case _:
-                return
 
     def _refused(self, book: ConversationBook, lease: Lease, what: str, effect: EffectId, *, ours: bool) -> None:
         if ours:

@@ -7,7 +7,7 @@ from typing import Final
 from procession.core.effect import DoubtPolicy, EffectDraft, EffectState, Repeatability, Terms
 from procession.core.ids import EffectId, LaneId, TenantId
 from procession.core.lane import Lease
-from procession.core.verdict import Deferred
+from procession.core.verdict import Absent, Confirmed, Deferred, Refused, Verdict
 
 _S: Final = EffectState
 
@@ -45,6 +45,15 @@ class EffectBook:
     def terms(self) -> Terms:
         return self.draft.terms
 
+    def opens_at(self, at: datetime) -> datetime:
+        """When the next one may go; it has ended."""
+        if self.state is not _S.CONFIRMED or self.confirmed_at is None or self.may_be_over:
+            return at
+        gate = self.terms.gate
+        opens = self.confirmed_at + gate.gap
+        is_reached = self.failed or self.receipt >= gate.receipt
+        return opens if is_reached else max(opens, self.confirmed_at + gate.wait_max)
+
     def doubt(self, at: datetime) -> None:
         """Nobody knows: D5, S2."""
         if self.terms.repeatability is Repeatability.KEYED and self.tries < self.terms.tries_max:
@@ -52,6 +61,19 @@ class EffectBook:
         else:
             self.state = _S.DOUBT
             self.doubt_until = self.doubt_until or at + self.terms.doubt_wait
+
+    def lie_in(self, verdict: Verdict, attempt: int) -> str | None:
+        """S10: what a verdict says, against what the provider has."""
+        match verdict:
+            case Confirmed() if not self.taken:
+                return "it is called confirmed, and the provider has never taken it"
+            case Deferred() | Refused():
+                self.disproved.add(attempt)
+                return f"attempt {attempt} is called not taken, and was taken" if attempt in self.taken else None
+            case Absent() if self.taken:
+                return "it is called absent, and the provider has it"
+            case _:
+                return None
 
     def end_unsent(self, at: datetime) -> None:
         """D4, D8."""
@@ -105,6 +127,13 @@ class ConversationBook:
 
     def let_go(self) -> None:
         self.held_until, self.worker = None, ""
+
+    def pause_of(self, effect: EffectBook, at: datetime) -> Pause | None:
+        """The pause that holds the effect back."""
+        newest = self.pauses[-1] if self.pauses else None
+        if newest is None or effect.oseq <= newest.passes or not newest.begun_at <= at < newest.until:
+            return None
+        return newest
 
     # --- what a sweep may have done by now ---
 

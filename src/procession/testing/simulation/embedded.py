@@ -50,12 +50,21 @@ class Embedded:
         assert self._store is None
         commits = Commits(self._chance, self._trouble, self._ground, self._seen, node)
         commits.is_healed = self.is_healed
-        self._store = node.run(
-            opened, self._folder, self._clock, self._chance, loop, commits, lambda _error: node.crash()
-        )
+        self._store = node.run(opened, self._folder, self._clock, self._chance, loop, commits, self._ends(node, loop))
         self._commits = commits
         self._ground.reopened()
         return self._store
+
+    def _ends(self, node: Node, loop: SimulatedLoop) -> Callable[[BaseException], None]:
+        """A process that is told to end does so a moment later: what it says meanwhile has to be true."""
+
+        def die() -> None:
+            node.crash()
+
+        def end(_error: BaseException) -> None:
+            loop.home.run(loop.call_later, self._chance.uniform(0, 0.02), die)
+
+        return end
 
     def end_life(self) -> None:
         """It is dead."""

@@ -45,9 +45,9 @@ PLANTS: Final = (
         name="heartbeat-trusts-silence",
         what="a renewal that failed is taken for one that was kept",
         file="runtime/keepalive.py",
-        old="            self._tell(due, await self._lost(tuple(due)), since)\n",
-        new="            try:\n                lost = await self._lost(tuple(due))\n            except Exception:\n"
-        "                lost = ()\n            self._tell(due, lost, since)\n",
+        old="            lost = await self._lost(tuple(due))\n",
+        new="            try:\n                lost = await self._lost(tuple(due))\n"
+        "            except Exception:\n                lost = ()\n",
     ),
     Plant(
         name="lease-trusted-for-ever",
@@ -111,30 +111,20 @@ PLANTS: Final = (
         what="an effect is sent first, and armed when the answer is there",
         file="outbox/sender.py",
         old="            began = await self._begin(held, kept)\n"
-        "            if began is None:\n"
-        "                return None\n"
+        "            if began is None:\n                return None\n"
         '            attempt = began.attempt\n            crashpoint("begin.armed")\n'
-        "            verdict = await self._perform(held, kept, outlet, attempt)\n",
+        "            verdict = await self._perform(held, kept, ready, attempt)\n",
         new="            attempt = held.effect.attempts + 1\n"
-        "            verdict = await self._perform(held, kept, outlet, attempt)\n"
+        "            verdict = await self._perform(held, kept, ready, attempt)\n"
         "            began = await self._begin(held, kept)\n"
-        "            if began is None:\n"
-        "                return None\n",
+        "            if began is None:\n                return None\n",
     ),
     Plant(
         name="send-without-trust",
         what="the first byte goes out whoever holds the lane by then",
         file="outbox/sender.py",
-        old="            deadline=CALL_DEADLINE,\n"
-        "            may_begin=kept.trust.holds,\n"
-        "        )\n"
-        "        try:\n"
-        "            return await outlet.connector.perform",
-        new="            deadline=CALL_DEADLINE,\n"
-        "            may_begin=lambda: True,\n"
-        "        )\n"
-        "        try:\n"
-        "            return await outlet.connector.perform",
+        old="        may_begin=kept.trust.holds,\n",
+        new="        may_begin=lambda: True,\n",
     ),
     Plant(
         name="channel-of-another-tenant",

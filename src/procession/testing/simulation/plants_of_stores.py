@@ -307,7 +307,7 @@ OF_SQLITE: Final = (
         file="storage/sqlite/sql/settle.sql",
         old="ON CONFLICT (tenant, turn, name, occurrence) DO NOTHING;",
         new="ON CONFLICT (tenant, turn, name, occurrence) DO UPDATE SET value = x'7b7d';",
-        store="embedded",
+        store="sqlite",
     ),
     Plant(
         name="sqlite-leases-freed-early",

@@ -1,0 +1,17 @@
+"""Seeds that once broke a rule, with what it was. They are played for ever: a mended bug stays mended."""
+
+from typing import Final
+
+SEEDS: Final = {
+    8: "a send without an answer was called cancelled, and the provider took it late",
+    14: "a verdict was recorded twice, the second time after the next attempt had begun",
+    16: "a pause without an end",
+    17: "a send without an answer was dropped at the end of a pause, and the provider had taken it",
+    33: "tries that ended with their process were taken for failures of the handler",
+    34: "likewise, after an outcome had cleared the deaths",
+    37: "a sender went on although its store was broken",
+    67: "a ledger was opened again under nodes that held its lanes",
+    129: "a doubt that was resent by policy was dropped at the end of a pause",
+    135: "a try that a new era had ended was taken for a failure of the handler",
+    344: "what a new era put in doubt had been dropped at the end of a pause before",
+}
