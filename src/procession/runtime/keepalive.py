@@ -41,8 +41,8 @@ class Keepalive:
         self._on_lost = on_lost
         self._held: dict[Kept, None] = {}
         self.is_cut_off = False
-        """The store has said of the newest renewal that it is away. A renewal without an answer does not say so: a holder
-        that stands still, or makes its whole process stand still, gets none either."""
+        """The store has said of the newest renewal that it is away. A renewal without an answer does not say so: a
+        holder that stands still, or makes its whole process stand still, gets none either."""
 
     def add(self, kept: Kept) -> None:
         self._held[kept] = None
