@@ -13,8 +13,8 @@ ProcessionError
 │   └── SchemaNewer        the data was written by a newer version; nothing was touched
 └── TurnError              raised into a handler, or for what it asked
     ├── LaneLost           the turn is not ours any more: stop, nothing that is done from here on counts
-    ├── SqlFailed          the handler's own SQL raised, took too long, or is not supported by this store; nothing was
-    kept └── TurnMisused        the handler called the turn wrongly; the text teaches
+    ├── SqlFailed          the handler's own SQL raised, took too long, or has no place in this store; nothing was kept
+    └── TurnMisused        the handler called the turn wrongly; the text teaches
 """
 
 

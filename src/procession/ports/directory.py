@@ -33,7 +33,7 @@ class Endpoint:
     """None: of the platform; several tenants' channels may be bound to it."""
     signing: tuple[SecretName, ...] = ()
     """Several are valid at once, so that a secret can be changed without losing a delivery."""
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
     """Of the connector: header names, pointers, tolerances. The connector checks them when they are applied."""
 
 
@@ -47,8 +47,8 @@ class Channel:
     connector: str
     account: str = ""
     """How the signed body names it (`phone_number_id`); "" where the endpoint has a single channel."""
-    secrets: Mapping[str, SecretName] = field(default_factory=dict)
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    secrets: Mapping[str, SecretName] = field(default_factory=dict[str, SecretName])
+    settings: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
     active: bool = True
     """False: its deliveries are quarantined; what it has unfinished is still played and sent."""
 
@@ -71,9 +71,11 @@ class Snapshot:
     """The whole directory at one version."""
 
     version: int = 0
-    tenants: Mapping[TenantId, Tenant] = field(default_factory=dict)
-    endpoints: Mapping[EndpointName, Endpoint] = field(default_factory=dict)
-    channels: Mapping[tuple[TenantId, ChannelName], Channel] = field(default_factory=dict)
+    tenants: Mapping[TenantId, Tenant] = field(default_factory=dict[TenantId, Tenant])
+    endpoints: Mapping[EndpointName, Endpoint] = field(default_factory=dict[EndpointName, Endpoint])
+    channels: Mapping[tuple[TenantId, ChannelName], Channel] = field(
+        default_factory=dict[tuple[TenantId, ChannelName], Channel]
+    )
     collects: tuple[CollectRule, ...] = ()
 
     def channels_of(self, endpoint: EndpointName) -> tuple[Channel, ...]:
