@@ -5,7 +5,6 @@ heals: leases run out, operators resume and resolve, and then everything has to 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Final, TypeVar
@@ -14,14 +13,13 @@ from hypothesis import event as noted
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from procession.core.effect import ENDED, EffectState
+from procession.core.effect import EffectState
 from procession.core.event import EventState
 from procession.core.ids import EffectId, EventId, TenantId, WorkerId
 from procession.core.lane import Phase, Side
 from procession.core.limits import DEDUP_KEEP_MIN
 from procession.core.turn import Began, HeldEffect, HeldTurn, Settled
 from procession.core.verdict import Confirmed, Fate
-from procession.ports.store import Swept
 from tests.conformance.builders import (
     ACME,
     BOLT,
@@ -42,11 +40,11 @@ from tests.conformance.harness import Harness
 from tests.conformance.picture import Picture
 from tests.properties import alphabet as draws
 from tests.properties.alphabet import Draw, seldom
+from tests.properties.answers import all_has_ended, another_suspect_of_equal_rank, by_lane, new_era, nexts, swept
 from tests.properties.invariants import Watch
 from tests.properties.pair import Both, Pair
 
 T = TypeVar("T")
-L = TypeVar("L", HeldTurn, HeldEffect)
 
 Act = Callable[[Harness, int], Awaitable[object]]
 
@@ -181,9 +179,9 @@ class LineMachine(RuleBasedStateMachine):
 
     def _keep_what_was_kept(self, answers: Both[object]) -> None:
         """What a settlement claimed in the same write is held from now on."""
-        nexts = [answer.next for answer in answers.each if isinstance(answer, Settled)]
-        if nexts:
-            self._keep_turns(_nexts(nexts))
+        held = [answer.next for answer in answers.each if isinstance(answer, Settled)]
+        if held:
+            self._keep_turns(nexts(held))
 
     def _sleep_past_each_lease(self, draw: Draw) -> None:
         """One by one: which of several that died at one moment is suspected first, the contract leaves open."""
@@ -220,11 +218,11 @@ class LineMachine(RuleBasedStateMachine):
     def _claim_turns(self, worker: WorkerId, ttl: timedelta, *, suspects: bool, alone: bool) -> None:
         ask = an_ask(MANY, worker=worker, ttl=ttl, suspects=suspects, alone=alone)
         answers = self.pair.do(lambda harness, _: harness.store.claim_turns(ask))
-        if suspects and _another_suspect_of_equal_rank(answers.each):
+        if suspects and another_suspect_of_equal_rank(answers.each):
             self.parted = True
             noted("parted")
         self._compare(answers)
-        self._keep_turns(_by_lane(answers.each))
+        self._keep_turns(by_lane(answers.each))
 
     def claim_sends(self, draw: Draw) -> None:
         self._claim_sends(draw.choice([ONE, OTHER]), draw.choice([TTL, seconds(3)]))
@@ -232,7 +230,7 @@ class LineMachine(RuleBasedStateMachine):
     def _claim_sends(self, worker: WorkerId, ttl: timedelta) -> None:
         ask = an_ask(MANY, worker=worker, ttl=ttl)
         answers = self.agree(lambda harness, _: harness.store.claim_sends(ask))
-        self._keep_sends(_by_lane(answers.each))
+        self._keep_sends(by_lane(answers.each))
 
     def settle(self, draw: Draw) -> None:
         """Any of the newest leases, held or lost."""
@@ -247,7 +245,7 @@ class LineMachine(RuleBasedStateMachine):
         self.effects.update(dict.fromkeys((lease.tenant, effect.id) for effect in words["effects"]))
         for _ in self.once_or_twice(draw):
             answers = self.agree(lambda harness, at: harness.store.settle(settlements[at]))
-            self._keep_turns(_nexts([answer.next for answer in answers.each]))
+            self._keep_turns(nexts([answer.next for answer in answers.each]))
             noted(f"settle {type(outcome).__name__} {answers.first.fate}")
 
     def remember(self, draw: Draw) -> None:
@@ -317,7 +315,7 @@ class LineMachine(RuleBasedStateMachine):
                     send.each[at].lease, send.each[at].effect.id, attempt, verdict, ttl
                 )
             )
-            self._keep_sends(_nexts([answer.next for answer in answers.each]))
+            self._keep_sends(nexts([answer.next for answer in answers.each]))
             noted(f"record {type(verdict).__name__} {answers.first.fate}")
 
     # --- time ---
@@ -328,7 +326,7 @@ class LineMachine(RuleBasedStateMachine):
             self.sweep(draw)
 
     def sweep(self, draw: Draw) -> None:
-        answers = self.agree(lambda harness, _: _swept(harness))
+        answers = self.agree(lambda harness, _: swept(harness))
         for name in ("deaths", "doubted", "released", "reminded", "gates_expired"):
             if getattr(answers.first, name):
                 noted(f"sweep {name}")
@@ -402,7 +400,7 @@ class LineMachine(RuleBasedStateMachine):
 
     def begin_a_new_era(self, draw: Draw) -> None:
         if seldom(draw, 3):
-            self.agree(lambda harness, _: _new_era(harness))
+            self.agree(lambda harness, _: new_era(harness))
             self._let_send(paused=False)
 
     def look_into_quarantine(self, draw: Draw) -> None:
@@ -462,7 +460,7 @@ class LineMachine(RuleBasedStateMachine):
                 self.sweep(Random(0))
             self._operators_let_go()
             worked = self._play_all()
-            if self.parted or (not worked and _all_has_ended(self.look())):
+            if self.parted or (not worked and all_has_ended(self.look())):
                 return
         raise AssertionError(f"something never came to its end: {self.look()}")
 
@@ -541,71 +539,3 @@ def _recent(held: list[T], draw: Draw) -> T:
 
 def _recent_place(held: list[T], draw: Draw) -> int:
     return max(0, len(held) - 1 - draw.randrange(6))
-
-
-async def _swept(harness: Harness) -> Swept:
-    """Until there is no more to do. How much of it one sweep does, how early it names the next, and whether a lane that
-    two things end in counts as woken, is not said.
-    """
-    total = Swept()
-    for _ in range(20):
-        swept = await harness.store.sweep(MANY)
-        total = replace(
-            total,
-            leases_freed=total.leases_freed + swept.leases_freed,
-            deaths=total.deaths + swept.deaths,
-            doubted=total.doubted + swept.doubted,
-            released=total.released + swept.released,
-            reminded=total.reminded + swept.reminded,
-            gates_expired=total.gates_expired + swept.gates_expired,
-            doubts_parked=total.doubts_parked + swept.doubts_parked,
-            doubts_resent=total.doubts_resent + swept.doubts_resent,
-            doubts_skipped=total.doubts_skipped + swept.doubts_skipped,
-        )
-        if not swept.more:
-            return total
-    raise AssertionError("a sweep says for ever that there is more")
-
-
-async def _new_era(harness: Harness) -> None:
-    await harness.console.new_era(actor=OPERATOR, reason="restored")
-
-
-def _nexts(found: Sequence[L | None]) -> list[list[L]]:
-    each = [held for held in found if held is not None]
-    return [each] if len(each) == len(found) else []
-
-
-def _by_lane(answers: Sequence[tuple[L, ...] | object]) -> list[tuple[L, ...]]:
-    """What was claimed, lane by lane, as each store knows it."""
-    claimed = [
-        sorted(answer, key=lambda held: (held.lease.tenant, held.lease.lane))
-        for answer in answers
-        if isinstance(answer, tuple)
-    ]
-    # Lengths differ only where the stores have parted; otherwise they were compared before.
-    return list(zip(*claimed, strict=False))
-
-
-def _another_suspect_of_equal_rank(answers: Sequence[object]) -> bool:
-    """Each answered one turn that runs alone, with the same number of deaths, and they are not of the same lane."""
-    turns = [answer[0] for answer in answers if isinstance(answer, tuple) and len(answer) == 1]
-    return (
-        len(turns) == len(answers)
-        and len({turn.lease.lane for turn in turns}) > 1
-        and len({turn.deaths for turn in turns}) == 1
-        and turns[0].deaths > 1
-    )
-
-
-def _all_has_ended(picture: Picture) -> bool:
-    lives, lanes = picture["lives"], picture["lanes"]
-    assert isinstance(lives, dict)
-    assert isinstance(lanes, dict)
-    unfinished = (EventState.WAITING, EventState.HELD)
-    views = [view for found in lives.values() for view in found]
-    return (
-        all(view.state not in unfinished for view in views)
-        and all(effect.state in ENDED for view in views for effect in view.effects)
-        and all(side.phase is Phase.IDLE for sides in lanes.values() for side in sides)
-    )
