@@ -45,9 +45,8 @@ PLANTS: Final = (
         name="heartbeat-trusts-silence",
         what="a renewal that failed is taken for one that was kept",
         file="runtime/keepalive.py",
-        old="            lost = await self._lost(tuple(due))\n",
-        new="            try:\n                lost = await self._lost(tuple(due))\n"
-        "            except Exception:\n                lost = ()\n",
+        old="            except StoreAway:\n                self.is_cut_off = True\n                raise\n",
+        new="            except Exception:\n                lost = ()\n",
     ),
     Plant(
         name="lease-trusted-for-ever",

@@ -292,6 +292,6 @@ async def test_a_reading_cannot_write(tmp_path: Path) -> None:
     def meddling(connection: sqlite3.Connection) -> None:
         connection.execute("DELETE FROM procession_event")
 
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+    with pytest.raises(StoreAway, match="SQLITE_READONLY"):
         await store.read(meddling)
     await store.close()

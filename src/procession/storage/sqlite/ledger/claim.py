@@ -169,8 +169,7 @@ def _freeze_replay(book: Book, lane: Lane) -> None:
     lane.turn, lane.turn_last, lane.aside_seq = row[0], seq, seq
     lane.replaying -= 1
     lane.has_steps = 1  # those of its earlier life hold
-    book.flush_turns()
-    (first,) = book.execute(_SQL["first_try_at"], (lane.tenant, lane.no, seq, row[0])).fetchone()
+    (first,) = book.execute(_SQL["first_try_at"], (lane.tenant, row[0])).fetchone()
     lane.first_try_at = book.now if first is None else first
 
 

@@ -56,8 +56,9 @@ ORDER BY seq
 LIMIT 1;
 
 -- :first_try_at
--- Of a turn that ended once already: a replay is one more try of it.
-SELECT min(first_try_at) FROM procession_turn WHERE tenant = ? AND lane = ? AND first_seq = ? AND turn = ?;
+-- Of a turn that ended once already: a replay is one more try of it. Its tries stay as long as its events do; the row of
+-- the turn itself may be pruned before.
+SELECT min(at) FROM procession_try WHERE tenant = ? AND turn = ?;
 
 -- :steps
 SELECT name, occurrence, value FROM procession_step WHERE tenant = ? AND turn = ? ORDER BY name, occurrence;
