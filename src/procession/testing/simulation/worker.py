@@ -30,7 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places = sites()
     for seed in range(asked.first, asked.first + asked.seeds * asked.step, asked.step):
         campaign = Campaign()
-        campaign.add(play(seed, places, store=None if store is None else StoreKind(store)))
+        try:
+            campaign.add(play(seed, places, store=None if store is None else StoreKind(store)))
+        except BaseException:
+            sys.stderr.write(f"seed {seed} could not be played: procession selftest simulate --seed {seed}\n")
+            raise
         sys.stdout.write(json.dumps(campaign.packed()) + "\n")
         sys.stdout.flush()
         if asked.until_found and campaign.broken:

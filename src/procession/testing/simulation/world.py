@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import procession
+from procession.core.errors import StoreError
 from procession.testing.simulation.audit_end import LastLook
 from procession.testing.simulation.auditor import Auditor
 from procession.testing.simulation.chance import SeededChance
@@ -234,12 +235,21 @@ class World:
         if not isinstance(self.server, Embedded):
             await self.server.directory.change(self._shape.snapshot, actor="setup")
             return
+        while not await self._configured(self.server):
+            pass
+
+    async def _configured(self, server: Embedded) -> bool:
+        """Whoever sets it up does so again when the disk was full, or the commit failed."""
         setup = self._loop.node("setup")
-        store = self.server.begin_life(setup, self._loop)
-        await setup.spawn(self.server.directory.change(self._shape.snapshot, actor="setup"))
-        assert store is not None
-        setup.crash()
-        self.server.end_life()
+        server.begin_life(setup, self._loop)
+        try:
+            await setup.spawn(server.directory.change(self._shape.snapshot, actor="setup"))
+        except StoreError:
+            return False
+        finally:
+            setup.crash()
+            server.end_life()
+        return True
 
     # --- nodes ---
 
