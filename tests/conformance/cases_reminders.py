@@ -1,5 +1,6 @@
 """Reminders: events to the same lane, later."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from procession.core.turn import ReminderDraft
@@ -47,6 +48,26 @@ async def test_a_reminder_replaces_the_one_of_its_name(harness: Harness) -> None
 
     assert (first.reminded, second.reminded) == (0, 1)
     assert (await claim_one(harness)).events[0].payload == b"new"
+
+
+@line("S7")
+async def test_reminders_of_one_moment_come_in_the_order_in_which_they_were_asked_for(harness: Harness) -> None:
+    turn = await a_running_turn(harness)
+    later, again = (ReminderDraft(name=name, after=seconds(20), payload=b"") for name in ("later", "again"))
+    await settle(harness, turn, reminders=(later, again))
+    await accept(harness, an_event(2))
+    harness.clock.advance(seconds(10))
+    first = ReminderDraft(name="first", after=seconds(10), payload=b"")
+    await settle(harness, await claim_one(harness), reminders=(replace(later, after=seconds(10)), first))
+
+    await pass_time(harness, seconds(10))
+
+    kinds = []
+    for _ in range(3):
+        held = await claim_one(harness)
+        kinds.append(held.events[0].kind)
+        await settle(harness, held)
+    assert kinds == ["reminder.again", "reminder.later", "reminder.first"]
 
 
 @line("T8")

@@ -259,7 +259,8 @@ class Store(Protocol):
         S6. Held events whose window is over are released in the source's order: each takes the next seq, and with it
             every one held that is before it in that order. A NUMBER gap that is passed so is remembered: what comes
             for it is late.
-        S7. Due reminders become events of their lane, kind `reminder.<name>`, and take the next seq.
+        S7. Due reminders become events of their lane, kind `reminder.<name>`, and take the next seq: first the one that
+            is due first, and of those of one moment the one that was asked for first.
         Work does not grow with what is not due. At most `rows_max` of each kind.
         """
         ...

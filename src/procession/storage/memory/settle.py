@@ -143,6 +143,7 @@ def _set_reminders(tables: Tables, row: LaneRow, settlement: Settlement, now: da
     for draft in settlement.reminders:
         key = (row.tenant, row.lane, draft.name)
         tables.generations[key] = tables.generations.get(key, 0) + 1
+        tables.reminders.pop(key, None)  # it stands where it is asked for last, for those that are due at one moment
         tables.reminders[key] = ReminderRow(
             tenant=row.tenant,
             lane=row.lane,

@@ -7,6 +7,7 @@ from procession.core.effect import EffectDraft, EffectMove
 from procession.core.event import EventState
 from procession.core.ids import EventId
 from procession.core.lane import LaneMove, Lease, Side
+from procession.core.limits import REMINDERS_MAX
 from procession.core.turn import (
     Advance,
     Delay,
@@ -117,9 +118,10 @@ def _advance(book: Book, lane: Lane, settlement: Settlement) -> None:
         cancel_effect(book, lane.tenant, effect, "cancelled by its handler")
     for name in settlement.cancel_reminders:
         book.execute(_SQL["reminder_off"], (lane.tenant, lane.no, name))
-    for draft in settlement.reminders:
+    # The epoch grows from settlement to settlement, and a settlement has fewer reminders than REMINDERS_MAX.
+    for asked, draft in enumerate(settlement.reminders, lane.epoch * REMINDERS_MAX):
         due_at = after(book.now, draft.after)
-        book.execute(_SQL["reminder"], (lane.tenant, lane.no, draft.name, due_at, draft.payload))
+        book.execute(_SQL["reminder"], (lane.tenant, lane.no, draft.name, due_at, asked, draft.payload))
     if settlement.pause is not None:
         _pause_after(book, lane, settlement.pause)
 

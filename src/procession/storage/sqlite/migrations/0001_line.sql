@@ -225,10 +225,11 @@ CREATE TABLE procession_reminder (              -- a row stays when it has rung:
     name TEXT NOT NULL,
     generation INTEGER NOT NULL,
     due_at INTEGER,                             -- null: rung, or cancelled
+    asked INTEGER NOT NULL,                     -- grows in the order in which those of a lane were asked for
     payload BLOB NOT NULL,
     PRIMARY KEY (tenant, lane, name)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX procession_reminder_due ON procession_reminder (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX procession_reminder_due ON procession_reminder (due_at, asked) WHERE due_at IS NOT NULL;
 
 CREATE TABLE procession_sighting (              -- of a reference that no effect has yet; several of one are merged
     no INTEGER PRIMARY KEY,

@@ -38,9 +38,9 @@ WHERE tenant = ? AND lane = ? AND seq = ?;
 INSERT INTO procession_try (tenant, turn, number, at, how, reason) VALUES (?, ?, ?, ?, ?, ?);
 
 -- :reminder
-INSERT INTO procession_reminder (tenant, lane, name, generation, due_at, payload) VALUES (?, ?, ?, 1, ?, ?)
+INSERT INTO procession_reminder (tenant, lane, name, generation, due_at, asked, payload) VALUES (?, ?, ?, 1, ?, ?, ?)
 ON CONFLICT (tenant, lane, name) DO UPDATE SET
-    generation = generation + 1, due_at = excluded.due_at, payload = excluded.payload;
+    generation = generation + 1, due_at = excluded.due_at, asked = excluded.asked, payload = excluded.payload;
 
 -- :reminder_off
 UPDATE procession_reminder SET due_at = NULL, payload = x'' WHERE tenant = ? AND lane = ? AND name = ?;

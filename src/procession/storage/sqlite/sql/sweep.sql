@@ -2,7 +2,7 @@
 --
 -- Ensures: nothing by itself; each row that these find is looked at by the code that every other operation uses.
 -- Indexes: procession_lane_lease (lease_until), procession_lane_due (due_at), procession_effect_doubt (doubt_until),
--- procession_event_held_until (held_until), procession_reminder_due (due_at): what is not due is behind the end of the scan.
+-- procession_event_held_until (held_until), procession_reminder_due (due_at, asked): what is not due is behind the end of the scan.
 -- Locks: none but the write transaction that the writer has begun.
 
 -- :leases_over
@@ -34,7 +34,7 @@ LIMIT 1;
 -- :reminders_due
 SELECT tenant, lane, name, generation, payload FROM procession_reminder
 WHERE due_at IS NOT NULL AND due_at <= ?
-ORDER BY due_at
+ORDER BY due_at, asked
 LIMIT ?;
 
 -- :reminder_rung
