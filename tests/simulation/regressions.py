@@ -14,4 +14,5 @@ SEEDS: Final = {
     129: "a doubt that was resent by policy was dropped at the end of a pause",
     135: "a try that a new era had ended was taken for a failure of the handler",
     344: "what a new era put in doubt had been dropped at the end of a pause before",
+    1099: "a disk that was full while the world was set up",
 }

@@ -232,24 +232,26 @@ class World:
         await self._come_to_rest()
 
     async def _set_up(self) -> None:
-        if not isinstance(self.server, Embedded):
-            await self.server.directory.change(self._shape.snapshot, actor="setup")
+        """Whoever does it does so again when the disk was full, or the commit failed."""
+        while True:
+            try:
+                await self._configure()
+            except StoreError:
+                continue
             return
-        while not await self._configured(self.server):
-            pass
 
-    async def _configured(self, server: Embedded) -> bool:
-        """Whoever sets it up does so again when the disk was full, or the commit failed."""
+    async def _configure(self) -> None:
+        server = self.server
+        if not isinstance(server, Embedded):
+            await server.directory.change(self._shape.snapshot, actor="setup")
+            return
         setup = self._loop.node("setup")
         server.begin_life(setup, self._loop)
         try:
             await setup.spawn(server.directory.change(self._shape.snapshot, actor="setup"))
-        except StoreError:
-            return False
         finally:
             setup.crash()
             server.end_life()
-        return True
 
     # --- nodes ---
 
