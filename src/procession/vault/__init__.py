@@ -1,7 +1,17 @@
-"""Secrets, sealed: a data key for each tenant, wrapped by one master key."""
+"""Secrets, sealed: a data key for each tenant, wrapped by a master key."""
 
+from procession.vault.command import CommandKey
 from procession.vault.envelope import WrongKey
-from procession.vault.master import MasterKey, master_key_from
+from procession.vault.master import GivenMasters, MasterKey, OwnMasters, drawn_masters, masters_from
 from procession.vault.vault import EnvelopeVault
 
-__all__ = ["EnvelopeVault", "MasterKey", "WrongKey", "master_key_from"]
+__all__ = [
+    "CommandKey",
+    "EnvelopeVault",
+    "GivenMasters",
+    "MasterKey",
+    "OwnMasters",
+    "WrongKey",
+    "drawn_masters",
+    "masters_from",
+]

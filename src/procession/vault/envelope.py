@@ -27,7 +27,7 @@ class WrongKey(Misconfigured):
 
 
 def seal(key: bytes, nonce: bytes, plain: bytes, place: tuple[str, ...]) -> bytes:
-    """`nonce` must never be used twice under the key: it is drawn at random, and a data key seals few secrets."""
+    """`nonce` must never be used twice under the key: it is drawn at random, and a key seals few boxes (SEALS_MAX)."""
     assert len(key) == KEY_BYTES
     assert len(nonce) == NONCE_BYTES
     head = _VERSION + key_check(key)
@@ -39,11 +39,16 @@ def open_box(key: bytes, box: bytes, place: tuple[str, ...]) -> bytes:
     if head[:1] != _VERSION or len(nonce) < NONCE_BYTES:
         raise WrongKey("this was not sealed by a vault of this version")
     if not hmac.compare_digest(head[1:], key_check(key)):
-        raise WrongKey("this was sealed under another key: is PROCESSION_MASTER_KEY the one that it was sealed with?")
+        raise WrongKey("this was sealed under another key")
     try:
         return AESGCM(key).decrypt(nonce, box[1 + _CHECK_BYTES + NONCE_BYTES :], _bound(head, place))
     except InvalidTag:
         raise WrongKey("this was changed, or belongs to another tenant, name or version") from None
+
+
+def is_sealed_by(key: bytes, box: bytes) -> bool:
+    """Told by the box's head: nothing is opened."""
+    return box[:1] == _VERSION and hmac.compare_digest(box[1 : 1 + _CHECK_BYTES], key_check(key))
 
 
 def key_check(key: bytes) -> bytes:
@@ -56,4 +61,9 @@ def fingerprint(key: bytes, plain: bytes) -> str:
 
 
 def _bound(head: bytes, place: tuple[str, ...]) -> bytes:
-    return head + b"".join(b"%d:%s" % (len(part.encode()), part.encode()) for part in place)
+    return head + placed(place)
+
+
+def placed(place: tuple[str, ...]) -> bytes:
+    """A place as bytes: no two places have the same."""
+    return b"".join(b"%d:%s" % (len(part.encode()), part.encode()) for part in place)

@@ -1,15 +1,19 @@
 """The vault's rows in SQLite."""
 
+import sqlite3
 from typing import Final
 
 from procession.core.ids import TenantId
-from procession.ports.vault import Sealed, SecretName, WrappedKey
+from procession.core.limits import SECRET_OPENS_KEEP
+from procession.ports.vault import Found, Sealed, SecretName, WrappedKey
 from procession.storage.sqlite.directory import Rows
+from procession.storage.sqlite.instants import micros
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.statements import statements
 
 _SQL: Final = statements("secrets")
 _AUDIT: Final = statements("directory")["audit"]
+_OPENS_KEEP: Final = micros(SECRET_OPENS_KEEP)
 
 
 class SqliteSecrets:
@@ -18,21 +22,40 @@ class SqliteSecrets:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def sealed(self, tenant: TenantId, name: SecretName) -> Sealed | None:
-        row = await self._rows.read(lambda connection: connection.execute(_SQL["secret"], (tenant, name)).fetchone())
-        return None if row is None else Sealed(key_version=row[0], box=row[1], fingerprint=row[2])
+    async def find(self, tenant: TenantId, name: SecretName) -> Found | None:
+        row = await self._rows.read(lambda connection: connection.execute(_SQL["find"], (tenant, name)).fetchone())
+        if row is None:
+            return None
+        sealed = Sealed(key_version=row[0], box=row[1], fingerprint=row[2])
+        key = None if row[3] is None else WrappedKey(version=row[3], box=row[4], seals=row[5])
+        return Found(sealed=sealed, key=key)
 
-    async def put(self, tenant: TenantId, name: SecretName, sealed: Sealed, *, actor: str) -> None:
-        def write(book: Book) -> None:
-            book.execute(_SQL["put"], (tenant, name, sealed.key_version, sealed.box, sealed.fingerprint))
-            book.execute(_AUDIT, (book.now, actor, tenant or None, "secret set", name, sealed.fingerprint))
+    async def put(self, tenant: TenantId, name: SecretName, sealed: Sealed, *, seals_max: int, actor: str) -> bool:
+        def write(book: Book) -> bool:
+            if not _count(book, tenant, sealed.key_version, seals_max):
+                return False
+            _store(book, tenant, name, sealed)
+            _audit(book, actor, tenant, "secret set", name, sealed.fingerprint)
+            return True
 
-        await self._rows.write(write)
+        return await self._rows.write(write)
+
+    async def replace(
+        self, tenant: TenantId, name: SecretName, before: Sealed, after: Sealed, *, seals_max: int
+    ) -> bool:
+        def write(book: Book) -> bool:
+            there = book.execute(_SQL["is_there"], (tenant, name, before.key_version, before.box)).fetchone()
+            if there is None or not _count(book, tenant, after.key_version, seals_max):
+                return False
+            _store(book, tenant, name, after)
+            return True
+
+        return await self._rows.write(write)
 
     async def remove(self, tenant: TenantId, name: SecretName, *, actor: str) -> None:
         def write(book: Book) -> None:
             if book.execute(_SQL["remove"], (tenant, name)).rowcount:
-                book.execute(_AUDIT, (book.now, actor, tenant or None, "secret forget", name, ""))
+                _audit(book, actor, tenant, "secret forget", name)
 
         await self._rows.write(write)
 
@@ -40,10 +63,66 @@ class SqliteSecrets:
         rows = await self._rows.read(lambda connection: connection.execute(_SQL["names"], (tenant,)).fetchall())
         return tuple((SecretName(name), fingerprint) for name, fingerprint in rows)
 
+    async def behind(self, tenant: TenantId) -> tuple[SecretName, ...]:
+        rows = await self._rows.read(lambda at: at.execute(_SQL["behind"], {"tenant": tenant}).fetchall())
+        return tuple(SecretName(name) for (name,) in rows)
+
+    # --- data keys ---
+
     async def keys(self, tenant: TenantId) -> tuple[WrappedKey, ...]:
         rows = await self._rows.read(lambda connection: connection.execute(_SQL["keys"], (tenant,)).fetchall())
-        return tuple(WrappedKey(version=version, box=box) for version, box in rows)
+        return tuple(WrappedKey(version=version, box=box, seals=seals) for version, box, seals in rows)
 
-    async def add_key(self, tenant: TenantId, key: WrappedKey) -> bool:
-        row = (tenant, key.version, key.box)
-        return await self._rows.write(lambda book: book.execute(_SQL["add_key"], row).rowcount == 1)
+    async def all_keys(self) -> tuple[tuple[TenantId, WrappedKey], ...]:
+        return await self._rows.read(_all_keys)
+
+    async def add_key(self, tenant: TenantId, key: WrappedKey, *, actor: str) -> bool:
+        def write(book: Book) -> bool:
+            row = {"tenant": tenant, "version": key.version, "box": key.box}
+            added = book.execute(_SQL["add_key"], row).rowcount == 1
+            if added:
+                _audit(book, actor, tenant, "key add", f"data key {key.version}")
+            return added
+
+        return await self._rows.write(write)
+
+    async def rewrap(self, tenant: TenantId, before: WrappedKey, after: WrappedKey, *, actor: str) -> bool:
+        def write(book: Book) -> bool:
+            row = {"tenant": tenant, "version": before.version, "before": before.box, "after": after.box}
+            wrapped = book.execute(_SQL["rewrap"], row).rowcount == 1
+            if wrapped:
+                _audit(book, actor, tenant, "key rewrap", f"data key {before.version}")
+            return wrapped
+
+        return await self._rows.write(write)
+
+    async def remove_key(self, tenant: TenantId, version: int) -> bool:
+        row = {"tenant": tenant, "version": version}
+        return await self._rows.write(lambda book: book.execute(_SQL["remove_key"], row).rowcount == 1)
+
+    # --- opening ---
+
+    async def opened(self, tenant: TenantId, name: SecretName, *, actor: str) -> None:
+        def write(book: Book) -> None:
+            _audit(book, actor, tenant, "secret open", name)
+            book.execute(_SQL["forget_opens"], (book.now - _OPENS_KEEP,))
+
+        await self._rows.write(write)
+
+
+def _count(book: Book, tenant: TenantId, version: int, seals_max: int) -> bool:
+    row = {"tenant": tenant, "version": version, "seals_max": seals_max}
+    return book.execute(_SQL["count"], row).rowcount == 1
+
+
+def _store(book: Book, tenant: TenantId, name: SecretName, sealed: Sealed) -> None:
+    book.execute(_SQL["put"], (tenant, name, sealed.key_version, sealed.box, sealed.fingerprint))
+
+
+def _audit(book: Book, actor: str, tenant: TenantId, verb: str, about: str, detail: str = "") -> None:
+    book.execute(_AUDIT, (book.now, actor, tenant or None, verb, about, detail))
+
+
+def _all_keys(connection: sqlite3.Connection) -> tuple[tuple[TenantId, WrappedKey], ...]:
+    rows = connection.execute(_SQL["all_keys"])
+    return tuple((TenantId(row[0]), WrappedKey(version=row[1], box=row[2], seals=row[3])) for row in rows)
