@@ -31,21 +31,26 @@ _GATES: Final = {receipt.name.lower(): receipt for receipt in Receipt if receipt
 P = TypeVar("P", DoubtPolicy, RefusedPolicy)
 
 
-def read_terms(settings: Mapping[str, Setting], repeatability: Repeatability) -> Terms:
-    """The terms of an effect of this channel, for an action of this repeatability. `Misconfigured`, if one is wrong."""
+def read_terms(settings: Mapping[str, Setting], repeatability: Repeatability, otherwise: Terms = _AS_IT_IS) -> Terms:
+    """The terms of an effect of this channel, for an action of this repeatability; `otherwise` is what its connector
+    does without a setting. `Misconfigured`, if one is wrong.
+    """
+    gate = otherwise.gate
     return Terms(
         repeatability=repeatability,
         gate=Gate(
-            receipt=_receipt(settings.get("gate", "accepted")),
-            wait_max=_duration("gate_wait", settings, _AS_IT_IS.gate.wait_max),
-            gap=_duration("gate_gap", settings, _AS_IT_IS.gate.gap),
+            receipt=_receipt(settings.get("gate", gate.receipt.name.lower())),
+            wait_max=_duration("gate_wait", settings, gate.wait_max),
+            gap=_duration("gate_gap", settings, gate.gap),
+            unshown=gate.unshown,
         ),
-        doubt=_policy("doubt_policy", settings, _AS_IT_IS.doubt),
-        doubt_wait=_duration("doubt_wait", settings, _AS_IT_IS.doubt_wait),
-        resends_max=_count("resends_max", settings, _AS_IT_IS.resends_max),
-        on_refused=_policy("on_refused", settings, _AS_IT_IS.on_refused),
-        tries_max=_count("tries_max", settings, _AS_IT_IS.tries_max),
-        answer_within=_duration("answer_within", settings, _AS_IT_IS.answer_within),
+        doubt=_policy("doubt_policy", settings, otherwise.doubt),
+        doubt_wait=_duration("doubt_wait", settings, otherwise.doubt_wait),
+        resends_max=_count("resends_max", settings, otherwise.resends_max),
+        on_refused=_policy("on_refused", settings, otherwise.on_refused),
+        tries_max=_count("tries_max", settings, otherwise.tries_max),
+        answer_within=_duration("answer_within", settings, otherwise.answer_within),
+        window=otherwise.window,
     )
 
 

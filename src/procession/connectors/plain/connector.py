@@ -13,16 +13,17 @@ from procession.connectors.fields import (
 )
 from procession.connectors.known import check_known
 from procession.connectors.once import OncePerVersion
-from procession.connectors.plain.actions import ACTIONS, SEND_SETTINGS, check_payload, timeout_of
+from procession.connectors.plain.actions import ACTIONS, HTTP, SEND_SETTINGS, check_payload, timeout_of
 from procession.connectors.plain.perform import post
 from procession.connectors.plain.verify import SCHEME_SETTINGS, Scheme, read_scheme, verify_hmac
 from procession.connectors.pointer import place
 from procession.connectors.terms import SEND_TERMS, read_terms
-from procession.core.effect import Repeatability
+from procession.core.effect import Repeatability, Terms
 from procession.core.ids import EndpointName
+from procession.core.pace import Pace
 from procession.core.verdict import Uncertain, Verdict
 from procession.ports.clock import Clock
-from procession.ports.connector import Answer, Call, Delivery, Parsed
+from procession.ports.connector import Answer, Call, Delivery, Parsed, Shaped, Whom
 from procession.ports.directory import Channel, Endpoint, Setting
 from procession.ports.wire import WirePort
 
@@ -78,7 +79,7 @@ class PlainConnector:
     def handshake(
         self,
         endpoint: Endpoint,  # noqa: ARG002 (the port's signature)
-        secrets: Sequence[bytes],  # noqa: ARG002
+        tokens: Mapping[str, bytes],  # noqa: ARG002
         delivery: Delivery,  # noqa: ARG002
     ) -> Answer | None:
         return None
@@ -86,8 +87,20 @@ class PlainConnector:
     def actions(self) -> Mapping[str, Repeatability]:
         return ACTIONS
 
+    def shape(self, channel: Channel, whom: Whom, action: str | None, value: object) -> Shaped:  # noqa: ARG002 (the port's)
+        if action is not None:
+            return Shaped(action=action, value=value)
+        # A document goes as it is; a text says whom it is for, since the receiver could not know otherwise.
+        return Shaped(action=HTTP, value={"reply": value, "to": whom.lane_key} if isinstance(value, str) else value)
+
+    def terms(self, settings: Mapping[str, Setting], action: str) -> Terms:
+        return read_terms(settings, ACTIONS[action])
+
     def check_payload(self, action: str, payload: bytes) -> None:
         check_payload(action, payload)
+
+    def pace(self, channel: Channel) -> Pace | None:  # noqa: ARG002 (the port's signature)
+        return None
 
     async def perform(self, call: Call, wire: WirePort) -> Verdict:
         return await post(call, wire, self._clock)

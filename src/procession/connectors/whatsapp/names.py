@@ -1,0 +1,85 @@
+"""The names that a person or a group has: what leads to a conversation.
+
+A phone number is digits, as in `wa_id`. A business-scoped id (BSUID) is a country, a dot, and letters and digits; that
+of a group of portfolios has ENT in between. Any of them may be missing, and both change when somebody changes the
+phone. What a value is, is told by its form: providers have been seen to put the one into the field of the other.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from procession.connectors.whatsapp.settings import digits_of
+from procession.core.limits import LANE_KEY_CHARS_MAX
+
+GROUP: Final = "group:"
+_PHONE: Final = re.compile(r"[1-9][0-9]{4,19}", re.ASCII)
+"""With its country: none of them begins with a nought, and 0171 is somebody in each country."""
+_SCOPED: Final = re.compile(r"[A-Z]{2}\.[0-9A-Za-z._-]{1,160}", re.ASCII)
+_OF_PORTFOLIOS: Final = re.compile(r"[A-Z]{2}\.ENT\.", re.ASCII)
+_OWN_FIELDS: Final = ("from", "from_user_id", "from_parent_user_id")
+CONTACT_FIELDS: Final = ("wa_id", "user_id", "parent_user_id")
+
+
+def name_of(value: object) -> str | None:
+    """A person's name in its one form; None: it is none."""
+    if not isinstance(value, str):
+        return None
+    if _SCOPED.fullmatch(value):
+        return value
+    digits = value.removeprefix("+")
+    return digits if _PHONE.fullmatch(digits) else None
+
+
+def group_of(value: object) -> str | None:
+    if not isinstance(value, str) or not value or not value.isprintable():
+        return None
+    return f"{GROUP}{value}" if len(value) + len(GROUP) <= LANE_KEY_CHARS_MAX else None
+
+
+def names_in(fields: Mapping[str, object], places: tuple[str, ...]) -> tuple[str, ...]:
+    """Phone number first, then the person's own id, then that of a group of portfolios; each once."""
+    found = {name: None for place in places if (name := name_of(fields.get(place))) is not None}
+    return tuple(sorted(found, key=rank))
+
+
+def sender_of(message: Mapping[str, object]) -> tuple[str, ...]:
+    return names_in(message, _OWN_FIELDS)
+
+
+def rank(name: str) -> int:
+    """By which name somebody is best written to: the lower, the better."""
+    if is_phone(name):
+        return 0
+    return 2 if _OF_PORTFOLIOS.match(name) else 1
+
+
+def is_phone(name: str) -> bool:
+    return _PHONE.fullmatch(name) is not None
+
+
+def is_group(name: str) -> bool:
+    return name.startswith(GROUP)
+
+
+def key_as_name(key: str) -> str | None:
+    """A conversation's key as somebody writes it (`+49 171 …`), in its one form; None: it is nobody's."""
+    if is_group(key):
+        return group_of(key.removeprefix(GROUP))
+    return name_of(key) or name_of(digits_of(key))
+
+
+def contact_of(contacts: tuple[Mapping[str, object], ...], names: tuple[str, ...], *, sole: bool) -> int | None:
+    """Which contact of a delivery belongs to whoever has these names: it shares one, and contradicts none.
+
+    Never by its place in the list alone; only where a message names nobody, and is the only one with the only contact.
+    """
+    if not names:
+        return 0 if sole and len(contacts) == 1 else None
+    ranks = {rank(name): name for name in names}
+    for at, contact in enumerate(contacts):
+        theirs = names_in(contact, CONTACT_FIELDS)
+        contradicts = any(ranks.get(rank(name), name) != name for name in theirs)
+        if not contradicts and not set(theirs).isdisjoint(names):
+            return at
+    return None

@@ -1,0 +1,203 @@
+"""Whatever a signed body holds, it is answered: what cannot be read is kept with its reason, and the rest counts."""
+
+import json
+
+import pytest
+
+from procession.core.limits import DEPTH_MAX, ELEMENTS_MAX
+from tests.unit.connectors.whatsapp.meta import (
+    NUMBER,
+    OBJECT,
+    PHONE,
+    WABA,
+    body,
+    change,
+    channel,
+    entry,
+    message,
+    of_messages,
+    parsed,
+    status,
+    value,
+)
+
+WRONG = [
+    b"",
+    b"null",
+    b"[]",
+    b"7",
+    b'"text"',
+    b"{}",
+    b"\xff\xfe",
+    b"\x00",
+    b"\xef\xbb\xbf{}",
+    '{"object":"whatsapp_business_account"}'.encode("utf-16"),
+    b'{"object":"page","entry":[]}',
+    b'{"object":"whatsapp_business_account"}',
+    b'{"object":"whatsapp_business_account","entry":7}',
+    b'{"object":"whatsapp_business_account","entry":{"a":1}}',
+    b'{"entry":[{}]}',
+    b'{"procession":1}',
+    b'{"procession":{"field":"messages","part":"messages"}}',
+    b'{"procession":{"field":1,"part":2}} ',
+    b"[" * 100_000,
+    b'{"a":' * (DEPTH_MAX + 1),
+    b'{"object":"whatsapp_business_account","entry":[1e999999]}',
+    b'{"object":"whatsapp_business_account","entry":["\\ud800"]}',
+    b'{"object":"whatsapp_business_account","entry":[' + b"1" * 5000 + b"]}",
+]
+
+
+@pytest.mark.parametrize("raw", WRONG)
+def test_a_body_of_another_kind_is_kept_whole(raw: bytes) -> None:
+    found = parsed(raw)
+
+    assert (found.arrivals, found.sightings) == ((), ())
+    assert len(found.unreadable) == 1
+    assert found.unreadable[0].reason
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        None,
+        7,
+        "x",
+        {},
+        {"changes": None},
+        {"changes": {}},
+        {"id": WABA, "changes": [None]},
+        {"id": WABA, "changes": [{}]},
+        {"id": WABA, "changes": [{"field": 1, "value": {}}]},
+        {"id": WABA, "changes": [{"field": "messages", "value": []}]},
+        {"id": WABA, "changes": [{"field": "messages", "value": {}}]},
+        {"id": WABA, "changes": [{"field": "messages", "value": {"messages": {}}}]},
+        {"id": WABA, "changes": [{"field": "messages", "value": {"messages": [None]}}]},
+        {"id": WABA, "changes": [{"field": "messages", "value": {"messages": [[]]}}]},
+        {"id": {"a": [WABA]}, "changes": [{"field": "messages", "value": {"messages": [message()]}}]},
+    ],
+)
+def test_a_broken_part_is_kept_by_itself_and_the_rest_is_read(part: object) -> None:
+    raw = body(part, entry(change(value(messages=[message()]))))
+
+    found = parsed(raw)
+
+    assert [arrival.provider_id for arrival in found.arrivals] == ["wamid.A"]
+    assert len(found.unreadable) == 1
+    # What is kept is a body, which is found as wanting when it is read again, and not as empty.
+    assert len(parsed(found.unreadable[0].body).unreadable) == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"id": 7},
+        {"id": ""},
+        {"id": "w" * 512},
+        {"id": "a\nb"},
+        {"id": ["wamid.A"]},
+        {"from": None, "from_user_id": None},
+        {"from": 4915, "from_user_id": 1},
+        {"from": "x y", "from_user_id": "nobody"},
+        {"from": "1" * 600, "from_user_id": "DE." + "1" * 600},
+        {"group_id": 7},
+        {"group_id": ""},
+        {"group_id": "g" * 600},
+        {"procession": {}},
+    ],
+)
+def test_a_message_without_usable_names_is_kept(broken: dict[str, object]) -> None:
+    found = parsed(of_messages({**message(), **broken}, contacts=()))
+
+    assert (found.arrivals, len(found.unreadable)) == ((), 1)
+
+
+# --- said twice ---
+
+
+def doubled(raw: bytes, name: str, said: str) -> bytes:
+    """The body with one more value of a name, before the last one: of two parsers each would take another."""
+    once = json.dumps(name).encode() + b":"
+    assert raw.count(once) == 1, raw
+    return raw.replace(once, once + said.encode() + b"," + once)
+
+
+def compact(raw: bytes) -> bytes:
+    return json.dumps(json.loads(raw), separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize("name", ["phone_number_id", "from", "from_user_id", "timestamp", "type", "wa_id", "metadata"])
+def test_a_name_said_twice_where_it_routes_is_nobodys(name: str) -> None:
+    raw = compact(of_messages(message()))
+
+    found = parsed(doubled(raw, name, '"999"'), channel(), channel("bolt", "999"))
+
+    assert (found.arrivals, len(found.unreadable)) == ((), 1)
+    assert "twice" in found.unreadable[0].reason
+
+
+@pytest.mark.parametrize("name", ["object", "entry", "changes", "field", "value", "messages", "contacts"])
+def test_a_name_said_twice_in_the_wrapper_costs_nothing_of_either(name: str) -> None:
+    raw = doubled(compact(of_messages(message())), name, "[]")
+
+    found = parsed(raw)
+
+    assert (found.arrivals, len(found.unreadable)) == ((), 1)
+    assert b"wamid.A" in found.unreadable[0].body
+
+
+def test_an_id_said_twice_also_when_it_is_escaped() -> None:
+    raw = of_messages(message()).replace(b'"from_user_id"', b'"\\u0069d": "wamid.X", "from_user_id"')
+
+    assert parsed(raw).arrivals == ()
+
+
+def test_a_status_that_says_its_echo_twice_proves_nothing() -> None:
+    raw = compact(body(entry(change(value(statuses=[status(biz_opaque_callback_data="ef_00")])))))
+
+    found = parsed(doubled(raw, "biz_opaque_callback_data", '"ef_11"'))
+
+    assert (found.sightings, len(found.unreadable)) == ((), 1)
+
+
+def test_only_the_element_that_says_it_twice_is_kept_apart() -> None:
+    raw = compact(of_messages(message(wamid="wamid.1"), message("image", "wamid.2", image={"id": "1"})))
+
+    found = parsed(raw.replace(b'"type":"image"', b'"type":"x","type":"image"'))
+
+    assert [arrival.provider_id for arrival in found.arrivals] == ["wamid.1"]
+    assert b"wamid.2" in found.unreadable[0].body
+    assert b"wamid.1" not in found.unreadable[0].body
+
+
+def test_a_name_twice_deep_in_the_content_is_the_contents_own() -> None:
+    raw = compact(of_messages(message())).replace(b'"body":"hello"', b'"body":"x","body":"hello"')
+
+    (found,) = parsed(raw).arrivals
+
+    assert found.text == "hello"
+
+
+# --- bounds ---
+
+
+def test_more_elements_than_a_delivery_may_have_are_kept_as_one() -> None:
+    parts = b",".join([b"{}"] * (ELEMENTS_MAX + 1))
+    head = f'{{"object":"{OBJECT}","entry":[{{"id":"1","changes":[{{"field":"messages","value":{{"messages":['
+    raw = head.encode() + parts + b"]}}]}]}"
+
+    found = parsed(raw)
+
+    assert [part.body for part in found.unreadable] == [raw]
+
+
+def test_what_is_kept_of_one_names_no_other() -> None:
+    """Two persons of one body: what is kept of the one must not hold the other's."""
+    other = {**message(wamid="wamid.2", text={"body": "secret"}), "from": "4917600000001", "from_user_id": "DE.2"}
+    contacts = ({"wa_id": PHONE, "profile": {"name": "Ann"}}, {"wa_id": "4917600000001", "profile": {"name": "Bob"}})
+
+    first, second = parsed(of_messages(message(), other, contacts=contacts), channel(account="1" + NUMBER)).unreadable
+
+    assert b"Bob" not in first.body
+    assert b"secret" not in first.body
+    assert b"Ann" not in second.body
