@@ -9,12 +9,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Final, Self, cast
-
-import httptools
+from typing import Final, Self
 
 from procession.ports.chance import Chance
 from procession.testing.chaos.history import History, Wired
+from procession.testing.chaos.listener import Line, Listener, Request
 
 _ID_HEADER: Final = "webhook-id"
 _DEPTH_MAX: Final = 4
@@ -88,8 +87,7 @@ class FakeProvider:
         self._keyed = keyed
         self._read = read
         self._taken: set[str] = set()
-        self._connections: set[_Connection] = set()
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(self._called)
         self._later: set[asyncio.TimerHandle] = set()
 
     @property
@@ -99,22 +97,15 @@ class FakeProvider:
 
     @property
     def port(self) -> int:
-        assert self._server is not None, "start() first"
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
+        return self._listener.port
 
     async def start(self, port: int = 0) -> None:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), "127.0.0.1", port)
+        await self._listener.start(port)
 
     async def close(self) -> None:
         for later in self._later:
             later.cancel()
-        if self._server is not None:
-            self._server.close()
-            for connection in list(self._connections):
-                connection.cut()
-            await self._server.wait_closed()
+        await self._listener.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -123,42 +114,37 @@ class FakeProvider:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def called(self, connection: "_Connection", effect: str, body: bytes) -> None:
+    def _called(self, line: Line, request: Request) -> None:
         try:
-            carried = self._read(body)
+            carried = self._read(request.body)
         except ValueError:
-            self.unreadable.append(body)
-            connection.answer(400)
+            self.unreadable.append(request.body)
+            line.answer(400)
             return
+        effect = request.headers.get(_ID_HEADER, "")
         lie = self.lies.drawn(self._chance)
         delay = self._chance.uniform(0.0, 1.0) * self.lies.delay_max.total_seconds()
         match lie:
             case "refused":
                 self._write_down(effect, carried, answer="503", taking=False)
-                self._after(delay, lambda: connection.answer(503))
+                self._after(delay, lambda: line.answer(503))
             case "cut_before_taking":
                 self._write_down(effect, carried, answer="cut", taking=False)
-                connection.cut()
+                line.cut()
             case "cut_after_taking":
                 self._write_down(effect, carried, answer="cut", taking=True)
-                connection.cut()
+                line.cut()
             case "taken_late":
                 self._write_down(effect, carried, answer="cut", taking=False)
-                connection.cut()
+                line.cut()
                 late = self.lies.delay_max.total_seconds()
                 self._after(late, lambda: self._write_down(effect, carried, answer="late", taking=True))
             case "error_after_taking":
                 self._write_down(effect, carried, answer="500", taking=True)
-                self._after(delay, lambda: connection.answer(500))
+                self._after(delay, lambda: line.answer(500))
             case _:
                 self._write_down(effect, carried, answer="200", taking=True)
-                self._after(delay, lambda: connection.answer(200))
-
-    def opened(self, connection: "_Connection") -> None:
-        self._connections.add(connection)
-
-    def closed(self, connection: "_Connection") -> None:
-        self._connections.discard(connection)
+                self._after(delay, lambda: line.answer(200))
 
     def _write_down(self, effect: str, carried: Carried, *, answer: str, taking: bool) -> None:
         is_repeat = effect in self._taken
@@ -189,52 +175,3 @@ class FakeProvider:
 
         timer = asyncio.get_running_loop().call_later(seconds, due)
         self._later.add(timer)
-
-
-class _Connection(asyncio.Protocol):
-    """One keep-alive connection of the engine's; requests come one after the other."""
-
-    def __init__(self, provider: FakeProvider) -> None:
-        self._provider = provider
-        self._transport: asyncio.Transport | None = None
-        self._parser = httptools.HttpRequestParser(self)
-        self._effect = ""
-        self._body: list[bytes] = []
-
-    def answer(self, status: int) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            head = f"HTTP/1.1 {status} As drawn\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
-            self._transport.write(head.encode() + b"{}")
-
-    def cut(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # By what it can do: uvloop's transports are no subclass of asyncio's.
-        self._transport = cast("asyncio.Transport", transport)
-        self._provider.opened(self)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self._transport = None
-        self._provider.closed(self)
-
-    def data_received(self, received: bytes) -> None:
-        try:
-            self._parser.feed_data(received)
-        except httptools.HttpParserError:
-            self.cut()
-
-    def on_message_begin(self) -> None:
-        self._effect = ""
-        self._body.clear()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() == _ID_HEADER.encode():
-            self._effect = value.decode("latin-1")
-
-    def on_body(self, part: bytes) -> None:
-        self._body.append(part)
-
-    def on_message_complete(self) -> None:
-        self._provider.called(self, self._effect, b"".join(self._body))
