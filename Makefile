@@ -13,6 +13,8 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 TESTS ?= tests
 PYTEST_FLAGS ?=
+# Seconds that `make test` looks for bodies which the WhatsApp parser cannot bear.
+FUZZ_SECONDS ?= $(if $(CI),60,10)
 # What `make test` asks of `procession selftest`, one run a word, commas for blanks: simulate,--seeds,50
 SELFTEST ?=
 
@@ -28,7 +30,7 @@ demo: runtime ## see it work: a simulated provider, an echo handler, a live view
 	@$(BIN)/procession demo
 
 .PHONY: test
-test: static selftest pytest ## everything: format, lint, types, layers, selftest, all tests
+test: static selftest fuzz pytest ## everything: format, lint, types, layers, selftest, fuzzing, all tests
 
 .PHONY: check
 check: static ## before each commit, about two minutes: static checks, tidy, unit, conformance, 200 seeds
@@ -72,6 +74,11 @@ pytest: dev ## the tests alone
 .PHONY: selftest
 selftest: dev
 	@for run in $(SELFTEST); do echo "· selftest $${run//,/ }"; $(BIN)/procession selftest $${run//,/ }; done
+
+.PHONY: fuzz
+fuzz: dev ## bodies that nobody has thought of, for the WhatsApp parser (FUZZ_SECONDS=600: longer)
+	@echo "· fuzz for $(FUZZ_SECONDS) s"
+	@said=$$($(BIN)/python -m tests.fuzz.whatsapp_parse --seconds $(FUZZ_SECONDS) 2>&1) || { echo "$$said"; exit 1; }
 
 .PHONY: lock
 lock: dev ## remake requirements/*.lock from pyproject.toml (LOCK_FLAGS=--upgrade: newer versions)

@@ -6,6 +6,7 @@ if TYPE_CHECKING:
     from procession.core.effect import DoubtPolicy, Gate, Receipt, RefusedPolicy
     from procession.core.errors import LaneLost, Misconfigured, ProcessionError, SecretMissing, SqlFailed, TurnMisused
     from procession.core.retry import Retry
+    from procession.core.text import split_text
     from procession.lanes.app import App
     from procession.lanes.event import Event
     from procession.lanes.mode import collect, one
@@ -29,6 +30,7 @@ __all__ = [
     "TurnMisused",
     "collect",
     "one",
+    "split_text",
 ]
 
 _HOME: Final = {
@@ -49,6 +51,7 @@ _HOME: Final = {
     "TurnMisused": "procession.core.errors",
     "collect": "procession.lanes.mode",
     "one": "procession.lanes.mode",
+    "split_text": "procession.core.text",
 }
 
 

@@ -1,7 +1,7 @@
 """Small values with defaults, so that a case names only what it is about."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, TypedDict, Unpack
 
 from procession.core.effect import DoubtPolicy, EffectDraft, Gate, Receipt, RefusedPolicy, Repeatability, Terms
@@ -19,7 +19,8 @@ from procession.core.ids import (
     lane_id,
     quarantine_id,
 )
-from procession.core.turn import Advance, HeldTurn, Outcome, PauseDraft, ReminderDraft, Settlement, SqlWork, Step
+from procession.core.lane import PauseDraft
+from procession.core.turn import Advance, HeldTurn, Outcome, ReminderDraft, Settlement, SqlWork, Step
 from procession.ports.directory import Channel, Endpoint, Snapshot, Tenant
 from procession.ports.store import Ask
 
@@ -57,6 +58,9 @@ def an_event(
     payload: bytes | None = None,
     order: Order | None = None,
     window: Window | None = None,
+    occurred_at: datetime | None = None,
+    hears: bool = False,
+    pause: PauseDraft | None = None,
 ) -> NewEvent:
     """The n-th thing that the source says about a lane; the same n is the same event."""
     return NewEvent(
@@ -68,8 +72,11 @@ def an_event(
         provider_id=f"{lane}-{n}",
         kind=kind,
         payload=b'{"n":%d}' % n if payload is None else payload,
+        occurred_at=occurred_at,
         order=order,
         window=window,
+        hears=hears,
+        pause=pause,
     )
 
 
@@ -101,22 +108,30 @@ def some_terms(
     gate: Receipt = Receipt.ACCEPTED,
     gate_wait: float = 5,
     gap: float = 0,
+    unshown: float | None = None,
     doubt: DoubtPolicy = DoubtPolicy.PARK,
     doubt_wait: float = 60,
     resends_max: int = 3,
     on_refused: RefusedPolicy = RefusedPolicy.CONTINUE,
     tries_max: int = 20,
     answer_within: timedelta = timedelta(hours=24),
+    window: timedelta | None = None,
 ) -> Terms:
     return Terms(
         repeatability=repeatability,
-        gate=Gate(receipt=gate, wait_max=seconds(gate_wait), gap=seconds(gap)),
+        gate=Gate(
+            receipt=gate,
+            wait_max=seconds(gate_wait),
+            gap=seconds(gap),
+            unshown=None if unshown is None else seconds(unshown),
+        ),
         doubt=doubt,
         doubt_wait=seconds(doubt_wait),
         resends_max=resends_max,
         on_refused=on_refused,
         tries_max=tries_max,
         answer_within=answer_within,
+        window=window,
     )
 
 
@@ -133,6 +148,7 @@ def an_effect(
     channel: ChannelName = MAIN,
     payload: bytes = b"hello",
     terms: Terms | None = None,
+    about_at: datetime | None = None,
 ) -> EffectDraft:
     """What a turn (that of the first event, unless another is named) asks for under a key."""
     return EffectDraft(
@@ -144,6 +160,7 @@ def an_effect(
         action="http",
         payload=payload,
         terms=some_terms() if terms is None else terms,
+        about_at=about_at,
     )
 
 

@@ -1,7 +1,12 @@
 """Pauses: a person takes over, for a while or until they give back."""
 
+from dataclasses import replace
+
+import pytest
+
 from procession.core.effect import EffectState
-from procession.core.lane import Phase, Side
+from procession.core.event import NewEvent
+from procession.core.lane import PauseDraft, Phase, Side
 from procession.core.verdict import Confirmed, Fate
 from tests.conformance.acts import (
     a_running_turn,
@@ -28,6 +33,7 @@ from tests.conformance.builders import (
     OPERATOR,
     an_effect,
     an_event,
+    number,
     seconds,
     the_effect,
     the_event,
@@ -220,3 +226,110 @@ async def test_a_pause_survives_a_restart(harness: Harness) -> None:
 
     assert early == ()
     assert len(await claim(harness)) == 1
+
+
+# --- by an event ---
+
+
+def by_event(n: int = 1, seconds_long: float | None = None, *, keep_effects: bool = False) -> NewEvent:
+    """The owner has answered by hand."""
+    duration = None if seconds_long is None else seconds(seconds_long)
+    return an_event(n, pause=PauseDraft(duration=duration, keep_effects=keep_effects, reason="a person answers"))
+
+
+@line("A12", "G8")
+async def test_an_event_pauses_both_sides_of_its_lane_at_once(harness: Harness) -> None:
+    send = await a_send(harness)
+    await harness.store.release([send.lease])
+
+    await accept(harness, by_event(2, 30))
+
+    views = [await lane_seen(harness, side=side) for side in Side]
+    assert [view.phase for view in views] == [Phase.PAUSED, Phase.PAUSED]
+    assert {view.paused_until for view in views} == {harness.clock.now() + seconds(30)}
+    assert (await claim(harness), await claim_sends(harness)) == ((), ())
+
+
+@line("A12")
+async def test_the_event_that_pauses_is_played_when_the_pause_is_over(harness: Harness) -> None:
+    await accept(harness, by_event(1, 30))
+
+    await pass_time(harness, seconds(30))
+
+    assert providers_ids(await claim_one(harness)) == ["ann-1"]
+
+
+@line("A12")
+async def test_a_running_turn_settles_into_an_events_pause(harness: Harness) -> None:
+    turn = await a_running_turn(harness)
+    await accept(harness, by_event(2, 30))
+
+    settled = await settle(harness, turn, effects=(an_effect(),), keep_for=seconds(10))
+
+    assert (settled.fate, settled.next) == (Fate.KEPT, None)
+    assert await claim_sends(harness) == ()
+
+
+@line("A12", "S4")
+async def test_what_waited_through_an_events_pause_is_cancelled_or_kept_as_it_says(harness: Harness) -> None:
+    await ask_for(harness, an_effect())
+    await accept(harness, by_event(2, 30, keep_effects=True))
+
+    await pass_time(harness, seconds(30))
+
+    assert (await claim_send(harness)).effect.id == the_effect()
+
+
+@line("A12", "A1", "G4")
+async def test_a_repeated_event_pauses_nothing_again(harness: Harness) -> None:
+    await accept(harness, by_event(1, 30))
+    await harness.console.resume(ACME, the_lane(), actor=OPERATOR)
+    before = await picture(harness)
+
+    await accept(harness, by_event(1, 30))
+
+    after = await picture(harness)
+    assert {**after, "counts": None} == {**before, "counts": None}
+
+
+@pytest.mark.parametrize(("there", "comes", "left"), [(60, 30, 60), (30, 60, 60), (None, 30, None), (30, None, None)])
+@line("A12")
+async def test_the_longer_pause_stays(
+    harness: Harness, there: float | None, comes: float | None, left: float | None
+) -> None:
+    await accept(harness, an_event())
+    await pause(harness, there, keep_effects=True)
+
+    await accept(harness, by_event(2, comes))
+
+    until = (await lane_seen(harness)).paused_until
+    assert until is not None
+    assert (None if until.year == 9999 else until - harness.clock.now()) == (None if left is None else seconds(left))
+
+
+@line("A12")
+async def test_a_pause_that_lasts_as_long_stays_as_it_is(harness: Harness) -> None:
+    await ask_for(harness, an_effect())
+    await pause(harness, 30, keep_effects=True)
+    await accept(harness, by_event(2, 30))
+
+    await pass_time(harness, seconds(30))
+
+    assert (await claim_send(harness)).effect.id == the_effect()
+
+
+@line("A12", "A3")
+async def test_an_event_that_waits_for_its_predecessor_pauses_when_it_comes(harness: Harness) -> None:
+    await accept(harness, an_event(1))
+    early = replace(by_event(3, 30), order=number(3))
+
+    await accept(harness, early)
+
+    assert await phase_of(harness) is Phase.PAUSED
+
+
+@line("A12", "G7")
+async def test_an_event_pauses_its_own_lane_only(harness: Harness) -> None:
+    await accept(harness, by_event(1, 30), an_event(lane="bob"), an_event(tenant=BOLT))
+
+    assert sorted((turn.lease.tenant, turn.lane_key) for turn in await claim(harness)) == [(ACME, "bob"), (BOLT, "ann")]

@@ -6,8 +6,8 @@ import pytest
 
 from procession.core.effect import EffectState
 from procession.core.event import EventState
-from procession.core.lane import Phase, Side
-from procession.core.turn import Advance, Delay, Outcome, Park, PauseDraft, ReminderDraft, SetAside
+from procession.core.lane import PauseDraft, Phase, Side
+from procession.core.turn import Advance, Delay, Outcome, Park, ReminderDraft, SetAside
 from procession.core.verdict import Confirmed, Fate
 from tests.conformance.acts import (
     a_running_turn,

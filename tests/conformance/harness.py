@@ -15,6 +15,7 @@ import pytest
 from procession.ports.console import Console
 from procession.ports.directory import Directory
 from procession.ports.store import Store
+from procession.ports.vault import SealedRows
 from tests.conformance.clock import ManualClock, SeededChance
 
 
@@ -40,6 +41,7 @@ class Opened:
     store: Store
     console: Console
     directory: Directory
+    secrets: SealedRows
 
 
 Opener = Callable[[ManualClock, SeededChance], Awaitable[Opened]]
@@ -68,6 +70,10 @@ class Harness:
     @property
     def directory(self) -> Directory:
         return self._running.directory
+
+    @property
+    def secrets(self) -> SealedRows:
+        return self._running.secrets
 
     @property
     def _running(self) -> Opened:

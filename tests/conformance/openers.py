@@ -7,8 +7,10 @@ from tempfile import TemporaryDirectory
 
 from procession.storage.memory import MemoryStore
 from procession.storage.memory.rows import Tables
+from procession.storage.memory.secrets import MemorySecrets
 from procession.storage.sqlite.console import SqliteConsole
 from procession.storage.sqlite.directory import SqliteDirectory
+from procession.storage.sqlite.secrets import SqliteSecrets
 from procession.storage.sqlite.store import SqliteStore
 from tests.conformance.clock import ManualClock, SeededChance
 from tests.conformance.harness import Guarantee, Harness, Opened
@@ -20,7 +22,8 @@ def memory() -> Harness:
 
     async def opened(clock: ManualClock, chance: SeededChance) -> Opened:
         store = MemoryStore(clock=clock, tables=tables)
-        return Opened(store=store, console=store.console, directory=store.directory)
+        secrets = MemorySecrets(tables, store.now)
+        return Opened(store=store, console=store.console, directory=store.directory, secrets=secrets)
 
     return Harness(opened, Guarantee.DURABLE, Guarantee.NO_SQL)
 
@@ -28,7 +31,9 @@ def memory() -> Harness:
 def sqlite(folder: Path) -> Harness:
     async def opened(clock: ManualClock, chance: SeededChance) -> Opened:
         store = SqliteStore.open(folder, clock=clock, chance=chance)
-        return Opened(store=store, console=SqliteConsole(store), directory=SqliteDirectory(store))
+        return Opened(
+            store=store, console=SqliteConsole(store), directory=SqliteDirectory(store), secrets=SqliteSecrets(store)
+        )
 
     return Harness(
         opened, Guarantee.DURABLE, Guarantee.CLOSES, Guarantee.SCALES, Guarantee.SQL, own_table="procession_event"

@@ -4,7 +4,16 @@ from collections.abc import Iterable
 
 from procession.core.ids import TenantId
 from procession.core.lane import Phase
-from procession.ports.console import AsideView, AuditRow, Counts, EffectView, EventView, LaneView, QuarantineView
+from procession.ports.console import (
+    AsideView,
+    AuditRow,
+    Counts,
+    EffectView,
+    EventView,
+    HaltView,
+    LaneView,
+    QuarantineView,
+)
 from tests.conformance.builders import ACME, BOLT, MANY
 from tests.conformance.harness import Harness
 
@@ -25,6 +34,7 @@ async def picture(harness: Harness, tenants: Iterable[TenantId] = (ACME, BOLT)) 
     quarantine: tuple[QuarantineView, ...] = await console.quarantine(limit=MANY)
     doubts: tuple[EffectView, ...] = await console.doubts(limit=MANY)
     audit: tuple[AuditRow, ...] = await console.audit(limit=MANY)
+    halts: tuple[HaltView, ...] = await console.halts()
     return {
         "counts": counts,
         "lanes": {key: sorted(views, key=lambda view: view.side) for key, views in lanes.items()},
@@ -33,4 +43,5 @@ async def picture(harness: Harness, tenants: Iterable[TenantId] = (ACME, BOLT)) 
         "quarantine": quarantine,
         "doubts": doubts,
         "audit": audit,
+        "halts": halts,
     }

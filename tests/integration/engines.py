@@ -137,11 +137,13 @@ class Provider:
 class House:
     """A working directory with an application and a declaration, and the commands run in it."""
 
-    def __init__(self, folder: Path, provider: Provider) -> None:
+    def __init__(
+        self, folder: Path, provider: Provider, *, application: str = APPLICATION, platform: str | None = None
+    ) -> None:
         self.folder = folder
         self.provider = provider
-        (folder / "bot.py").write_text(APPLICATION)
-        (folder / "platform.toml").write_text(PLATFORM % provider.url)
+        (folder / "bot.py").write_text(application)
+        (folder / "platform.toml").write_text(PLATFORM % provider.url if platform is None else platform)
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("PROCESSION_")},
             "SHOP_SIGNING": SIGNING,
@@ -192,6 +194,10 @@ class Engine:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def _announced(self) -> Json:
         assert self._process.stdout is not None
         readable, _, _ = select.select([self._process.stdout], [], [], PATIENCE_S)
@@ -231,8 +237,8 @@ class Engine:
         self.signal(signal.SIGCONT)
 
     def wait(self) -> int:
-        """Its exit status; what it said is in `said` then."""
-        _, self.said = self._process.communicate(timeout=PATIENCE_S)
+        """Its exit status; what it said is in `said` then, and what it printed after its announcement in `printed`."""
+        self.printed, self.said = self._process.communicate(timeout=PATIENCE_S)
         return self._process.returncode
 
     def stop(self) -> int:

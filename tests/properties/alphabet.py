@@ -12,8 +12,10 @@ from typing import Final, TypeVar
 from procession.core.effect import DoubtPolicy, EffectDraft, Receipt, RefusedPolicy, Repeatability, Terms
 from procession.core.event import NewEvent, Order, Quarantined, Sighting, Stale, Window
 from procession.core.ids import EffectId, EventId, TenantId, effect_id
-from procession.core.turn import Advance, Delay, Outcome, Park, PauseDraft, ReminderDraft, SetAside, Step
-from procession.core.verdict import Absent, Confirmed, Deferred, Refused, Uncertain, Verdict
+from procession.core.lane import PauseDraft
+from procession.core.pace import Pace
+from procession.core.turn import Advance, Delay, Outcome, Park, ReminderDraft, SetAside, Step
+from procession.core.verdict import Absent, Confirmed, Deferred, Halted, Refused, Scope, Uncertain, Verdict
 from tests.conformance.builders import (
     ACME,
     BOLT,
@@ -30,6 +32,7 @@ from tests.conformance.builders import (
     the_lane,
     version,
 )
+from tests.conformance.clock import START
 
 T = TypeVar("T")
 
@@ -76,6 +79,9 @@ def event(draw: Draw) -> NewEvent:
         payload=draw.choice([b"{}", b"\x00\xff", b'"\\ud800"']),
         order=order(draw, lane, n),
         window=window(draw) if lane == "chat" and not seldom(draw, 5) else None,
+        occurred_at=START + timedelta(seconds=draw.choice([-60, 0, 20, 90_000])) if seldom(draw, 3) else None,
+        hears=draw.random() < 0.5,
+        pause=pause(draw) if seldom(draw, 20) else None,
     )
 
 
@@ -143,7 +149,7 @@ def settlement_words(
     )
 
 
-def draft(draw: Draw, tenant: TenantId, turn: EventId) -> EffectDraft:
+def draft(draw: Draw, tenant: TenantId, turn: EventId, own: Terms | None = None) -> EffectDraft:
     key, lane = draw.choice("012"), draw.choice(CONVERSATIONS)
     return EffectDraft(
         id=effect_id(tenant, turn, key),
@@ -151,9 +157,10 @@ def draft(draw: Draw, tenant: TenantId, turn: EventId) -> EffectDraft:
         channel=MAIN,
         lane=the_lane(lane, tenant),
         lane_key=lane,
+        about_at=START + timedelta(seconds=draw.choice([-60, 0, 20, 90_000])) if seldom(draw, 6) else None,
         action="http",
         payload=draw.choice([b"hello", b"\x00"]),
-        terms=terms(draw),
+        terms=terms(draw) if own is None else own,
     )
 
 
@@ -163,12 +170,14 @@ def terms(draw: Draw) -> Terms:
         gate=draw.choice([Receipt.ACCEPTED, Receipt.ACCEPTED, Receipt.DELIVERED]),
         gate_wait=draw.choice([0, 5]),
         gap=draw.choice([0, 0, 2]),
+        unshown=draw.choice([None, 1, 8]),
         doubt=draw.choice(list(DoubtPolicy)),
         doubt_wait=draw.choice([3, 10]),
         resends_max=draw.choice([1, 3]),
         on_refused=draw.choice([RefusedPolicy.CONTINUE, RefusedPolicy.CONTINUE, RefusedPolicy.PARK]),
         tries_max=draw.randint(1, 3),
         answer_within=draw.choice([timedelta(seconds=40), timedelta(hours=24)]),
+        window=draw.choice([None, None, None, None, timedelta(seconds=20), timedelta(hours=24)]),
     )
 
 
@@ -196,11 +205,34 @@ def verdict(draw: Draw) -> Verdict:
         [
             confirmed(draw),
             confirmed(draw),
-            Deferred(after=a_span(draw), reason="throttled", counts=draw.random() < 0.5),
+            Deferred(
+                after=a_span(draw), reason="throttled", counts=draw.random() < 0.5, scope=draw.choice(list(Scope))
+            ),
+            halted(draw) if seldom(draw, 5) else confirmed(draw),
             Refused(reason="no", code=draw.choice(["", "131026"])),
             Uncertain(reason="broke", after=a_span(draw)),
             Uncertain(reason="broke", after=a_span(draw)),
         ]
+    )
+
+
+def halted(draw: Draw) -> Verdict:
+    return Halted(reason="revoked", code=draw.choice(["", "190"]), scope=draw.choice(list(Scope)))
+
+
+def about_others(draw: Draw) -> Verdict:
+    """What a provider answers to a hurry."""
+    deferred = Deferred(after=a_span(draw), reason="throttled", counts=False, scope=draw.choice(list(Scope)))
+    return draw.choice([*[Confirmed()] * 8, deferred, deferred, halted(draw)])
+
+
+def pace(draw: Draw) -> Pace | None:
+    if seldom(draw, 4):
+        return None
+    return Pace(
+        per_second=draw.choice([0, 1, 3, 80]),
+        pair_every=draw.choice([timedelta(0), seconds(2), seconds(6)]),
+        pair_burst=draw.choice([1, 2, 45]),
     )
 
 

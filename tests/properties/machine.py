@@ -15,14 +15,16 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from procession.core.effect import EffectState
 from procession.core.event import EventState
-from procession.core.ids import EffectId, EventId, TenantId, WorkerId
+from procession.core.ids import ChannelName, EffectId, EventId, TenantId, WorkerId
 from procession.core.lane import Phase, Side
 from procession.core.limits import DEDUP_KEEP_MIN
+from procession.core.pace import Pace
 from procession.core.turn import Began, HeldEffect, HeldTurn, Settled
-from procession.core.verdict import Confirmed, Fate
+from procession.core.verdict import Confirmed, Fate, Verdict
 from tests.conformance.builders import (
     ACME,
     BOLT,
+    MAIN,
     MANY,
     ONE,
     OPERATOR,
@@ -32,8 +34,10 @@ from tests.conformance.builders import (
     a_snapshot,
     a_tenant,
     an_ask,
+    an_event,
     an_intake,
     seconds,
+    some_terms,
     the_lane,
 )
 from tests.conformance.harness import Harness
@@ -52,6 +56,7 @@ WEIGHTS: Final = {
     "accept": 8,
     "play": 8,
     "perform": 8,
+    "hurry": 4,
     "pass_time": 8,
     "overtake": 3,
     "all_at_once": 5,
@@ -74,6 +79,7 @@ WEIGHTS: Final = {
     "resolve": 2,
     "cancel": 1,
     "stop_sending": 1,
+    "release_halts": 3,
     "begin_a_new_era": 1,
     "look_into_quarantine": 1,
     "change_the_directory": 1,
@@ -126,9 +132,36 @@ class LineMachine(RuleBasedStateMachine):
         self._claim_sends(draw.choice([ONE, OTHER]), TTL)
         for place in range(before, len(self.sends)):
             if not seldom(draw):
-                self._begin(place)
+                self._begin(place, draws.pace(draw))
             if not seldom(draw):
                 self._record(place, draw)
+
+    def hurry(self, draw: Draw) -> None:
+        """Several conversations want to send at once under one pace, and what their provider answers may be about all
+        of them.
+        """
+        new = [an_event(draw.randint(10, 99), lane=lane, hears=True) for lane in ("ann", "bob", "chat")]
+        self.known.update(dict.fromkeys(event.id for event in new))
+        self.agree(lambda harness, _: harness.store.accept(an_intake(*new)))
+        turns, sends = len(self.turns), len(self.sends)
+        self._claim_turns(ONE, TTL, suspects=False, alone=False)
+        for turn in self.turns[turns:]:
+            self._reply(turn, draw)
+        pace = draws.pace(draw)
+        for _ in range(draw.randint(1, 3)):
+            self._claim_sends(ONE, TTL)
+            for place in range(sends, len(self.sends)):
+                self._begin(place, pace)
+                self._record(place, draw, draws.about_others(draw))
+            sends = len(self.sends)
+            self.pair.advance(draw.choice([timedelta(milliseconds=100), *draws.SPANS]))
+            self.sweep(draw)
+
+    def _reply(self, turn: Both[HeldTurn], draw: Draw) -> None:
+        tenant = turn.first.lease.tenant
+        effects = tuple(draws.draft(draw, tenant, turn.first.id, some_terms()) for _ in range(draw.randint(1, 3)))
+        self.effects.update(dict.fromkeys((tenant, effect.id) for effect in effects))
+        self.agree(lambda harness, at: harness.store.settle(a_settlement(turn.each[at], effects=effects)))
 
     def overtake(self, draw: Draw) -> None:
         """A worker sleeps past its leases, another goes on with its lanes, and then the first wakes up."""
@@ -144,7 +177,7 @@ class LineMachine(RuleBasedStateMachine):
             else:
                 self._remember(turn, draw)
         for place in range(max(0, sends - 3), sends):
-            self._begin(place)
+            self._begin(place, draws.pace(draw))
             self._record(place, draw)
 
     def all_at_once(self, draw: Draw) -> None:
@@ -152,7 +185,7 @@ class LineMachine(RuleBasedStateMachine):
         self._claim_turns(ONE, TTL, suspects=False, alone=False)
         acts: list[Act] = [self._settling(turn, draw) for turn in self.turns[-3:]]
         acts += [self._accepting(draw) for _ in range(draw.randint(1, 3))]
-        acts += [self._beginning(send) for send in self.sends[-2:]]
+        acts += [self._beginning(send, draw) for send in self.sends[-2:]]
         draw.shuffle(acts)
         for answers in self.pair.do_at_once(acts):
             self._keep_what_was_kept(answers)
@@ -172,9 +205,10 @@ class LineMachine(RuleBasedStateMachine):
         self.known.update(dict.fromkeys(event.id for event in new))
         return lambda harness, _: harness.store.accept(an_intake(*new))
 
-    def _beginning(self, send: Both[HeldEffect]) -> Act:
+    def _beginning(self, send: Both[HeldEffect], draw: Draw) -> Act:
+        pace = draws.pace(draw)
         return lambda harness, at: harness.store.begin(
-            send.each[at].lease, send.each[at].effect.id, send.each[at].effect.attempts + 1
+            send.each[at].lease, send.each[at].effect.id, send.each[at].effect.attempts + 1, pace
         )
 
     def _keep_what_was_kept(self, answers: Both[object]) -> None:
@@ -281,13 +315,13 @@ class LineMachine(RuleBasedStateMachine):
     def begin(self, draw: Draw) -> None:
         if self.sends:
             for _ in self.once_or_twice(draw):
-                self._begin(_recent_place(self.sends, draw))
+                self._begin(_recent_place(self.sends, draw), draws.pace(draw))
 
-    def _begin(self, place: int) -> None:
+    def _begin(self, place: int, pace: Pace | None) -> None:
         send = self.sends[place]
         attempt = send.first.effect.attempts + 1
         answers = self.agree(
-            lambda harness, at: harness.store.begin(send.each[at].lease, send.each[at].effect.id, attempt)
+            lambda harness, at: harness.store.begin(send.each[at].lease, send.each[at].effect.id, attempt, pace)
         )
         if isinstance(answers.first, Began):
             self.begun[place] = attempt
@@ -299,11 +333,11 @@ class LineMachine(RuleBasedStateMachine):
         if self.sends:
             self._record(_recent_place(self.sends, draw), draw)
 
-    def _record(self, place: int, draw: Draw) -> None:
+    def _record(self, place: int, draw: Draw, answered: Verdict | None = None) -> None:
         """The verdict of what was begun under this lease, or what a probe found."""
         send = self.sends[place]
         if place in self.begun:
-            verdict, attempt = draws.verdict(draw), self.begun[place]
+            verdict, attempt = answered or draws.verdict(draw), self.begun[place]
         elif send.first.effect.state is EffectState.DOUBT:
             verdict, attempt = draws.finding(draw), send.first.effect.attempts
         else:
@@ -398,6 +432,14 @@ class LineMachine(RuleBasedStateMachine):
     def _let_send(self, *, paused: bool) -> None:
         self.agree(lambda harness, _: harness.console.sending(paused=paused, actor=OPERATOR))
 
+    def release_halts(self, draw: Draw) -> None:
+        channel = draw.choice([MAIN, None])
+        self._release(draws.a_tenant_of(draw), channel)
+
+    def _release(self, tenant: TenantId, channel: ChannelName | None) -> None:
+        answers = self.agree(lambda harness, _: harness.console.release(tenant, channel, actor=OPERATOR))
+        noted(f"release {answers.first}")
+
     def begin_a_new_era(self, draw: Draw) -> None:
         if seldom(draw, 3):
             self.agree(lambda harness, _: new_era(harness))
@@ -472,6 +514,8 @@ class LineMachine(RuleBasedStateMachine):
         for sides in lanes.values():
             if any(view.phase in (Phase.PARKED, Phase.PAUSED) or view.paused_until for view in sides):
                 self._resume(sides[0].tenant, sides[0].lane_key)
+        for tenant in (ACME, BOLT):
+            self._release(tenant, None)
         for doubt in doubts:
             self._resolve(doubt.tenant, doubt.id, "sent")
 

@@ -16,6 +16,7 @@ from procession.core.turn import Advance, Park, Recorded, SetAside, Settled, Set
 from procession.core.verdict import Deferred, Fate, Uncertain, Verdict
 from procession.ports.store import Swept
 from procession.storage.memory import MemoryStore
+from procession.storage.memory.secrets import MemorySecrets
 from tests.conformance.clock import ManualClock, SeededChance
 from tests.conformance.harness import Guarantee, Harness, Opened
 from tests.conformance.openers import memory
@@ -122,7 +123,8 @@ GENEROUS = settings(
 def test_a_store_that_differs_in_one_thing_is_found(broken: type[MemoryStore]) -> None:
     async def opened(clock: ManualClock, chance: SeededChance) -> Opened:
         store = broken(clock=clock)
-        return Opened(store=store, console=store.console, directory=store.directory)
+        secrets = MemorySecrets(store.tables, store.now)
+        return Opened(store=store, console=store.console, directory=store.directory, secrets=secrets)
 
     class Machine(LineMachine):
         def harnesses(self) -> Sequence[Harness]:

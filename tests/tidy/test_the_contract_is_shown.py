@@ -4,13 +4,13 @@ import inspect
 
 import pytest
 
-from procession.ports import console, directory, store
+from procession.ports import console, directory, store, vault
 from tests.conformance.lines import lines_shown_by, numbered_lines
 from tests.conformance.suite import every_case
 
 
 def contract() -> list[str]:
-    return [name for module in (store, console, directory) for name in numbered_lines(inspect.getsource(module))]
+    return [name for module in (store, console, directory, vault) for name in numbered_lines(inspect.getsource(module))]
 
 
 @pytest.mark.parametrize("name", contract())

@@ -8,12 +8,15 @@ only when no door names it any more. A crash in between leaves a sealed secret t
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from procession.app.plan import Plan, PlannedChannel, PlannedEndpoint
+from procession.app.plan import Amendment, Plan, PlannedChannel, PlannedEndpoint
+from procession.app.releasing import release_renewed
 from procession.core.errors import Misconfigured, SecretMissing
 from procession.core.ids import EndpointName, TenantId
 from procession.core.limits import SECRET_BYTES_MIN
 from procession.ports.connector import Inbound
+from procession.ports.console import Console
 from procession.ports.directory import Change, Channel, Directory, Endpoint, Snapshot
 from procession.ports.vault import PLATFORM, SecretName, Vault
 
@@ -31,32 +34,39 @@ class Wanted:
 
 
 class Applier:
-    def __init__(self, directory: Directory, vault: Vault, connectors: Mapping[str, Inbound]) -> None:
+    def __init__(self, directory: Directory, vault: Vault, connectors: Mapping[str, Inbound], console: Console) -> None:
         self._directory = directory
         self._vault = vault
         self._connectors = connectors
+        self._console = console
 
-    async def apply(self, plan: Plan, *, actor: str, dry_run: bool) -> tuple[Change, ...]:
-        """The differences, those of secrets last."""
+    async def apply(self, plan: Plan, *, actor: str, dry_run: bool, keeps: bool = False) -> tuple[Change, ...]:
+        """The differences, those of secrets last. With `keeps`, secrets that the plan does not name stay."""
         check(plan, self._connectors)
         current = await self._directory.snapshot()
-        wanted = await self._wanted(current, plan)
+        wanted = await self._wanted(current, plan, keeps=keeps)
         if dry_run:
             return (*await self._directory.change(wanted.snapshot, actor=actor, dry_run=True), *wanted.changes)
         for (tenant, name), plain in wanted.seals.items():
             await self._vault.seal(tenant, name, plain, actor)
         changes = await self._directory.change(wanted.snapshot, actor=actor)
         await self._forget(current, actor)
+        await release_renewed(self._console, wanted.snapshot, wanted.seals.keys(), actor=actor)
         return (*changes, *wanted.changes)
 
-    async def _wanted(self, current: Snapshot, plan: Plan) -> Wanted:
+    async def amend(self, wanted: Amendment, *, actor: str, dry_run: bool) -> tuple[Change, ...]:
+        """Change a part, and leave everything else as it is."""
+        current = await self._directory.snapshot()
+        return await self.apply(amended(current, wanted), actor=actor, dry_run=dry_run, keeps=True)
+
+    async def _wanted(self, current: Snapshot, plan: Plan, *, keeps: bool) -> Wanted:
         seals: dict[Owned, bytes] = {}
         changes: list[Change] = []
         endpoints: dict[EndpointName, Endpoint] = {}
         for planned in plan.endpoints:
-            endpoint = await self._endpoint(current.endpoints.get(planned.name), planned, seals, changes)
+            endpoint = await self._endpoint(current.endpoints.get(planned.name), planned, seals, changes, keeps=keeps)
             endpoints[planned.name] = endpoint
-        channels = [await self._channel(current, planned, seals, changes) for planned in plan.channels]
+        channels = [await self._channel(current, planned, seals, changes, keeps=keeps) for planned in plan.channels]
         return Wanted(
             snapshot=Snapshot(
                 tenants={tenant.id: tenant for tenant in plan.tenants},
@@ -69,7 +79,13 @@ class Applier:
         )
 
     async def _endpoint(
-        self, there: Endpoint | None, planned: PlannedEndpoint, seals: dict[Owned, bytes], changes: list[Change]
+        self,
+        there: Endpoint | None,
+        planned: PlannedEndpoint,
+        seals: dict[Owned, bytes],
+        changes: list[Change],
+        *,
+        keeps: bool,
     ) -> Endpoint:
         owner = owner_of(planned.tenant)
         kept = there.signing if there is not None and owner_of(there.tenant) == owner else ()
@@ -86,32 +102,34 @@ class Applier:
                 opened[same] = plain
                 changes.append(Change(sign="+", what=f"secret {same}"))
             names.append(same)
+        if keeps and not planned.signing:
+            names = list(kept)
         changes.extend(Change(sign="-", what=f"secret {name}") for name in kept if name not in names)
+        there_secrets = there.secrets if there is not None and owner_of(there.tenant) == owner else {}
         return Endpoint(
             name=planned.name,
             connector=planned.connector,
             tenant=planned.tenant,
             signing=tuple(dict.fromkeys(names)),
+            secrets=await self._sealed(
+                owner, f"endpoint/{planned.name}", planned.secrets, there_secrets, seals, changes, keeps=keeps
+            ),
             settings=dict(planned.settings),
         )
 
     async def _channel(
-        self, current: Snapshot, planned: PlannedChannel, seals: dict[Owned, bytes], changes: list[Change]
+        self,
+        current: Snapshot,
+        planned: PlannedChannel,
+        seals: dict[Owned, bytes],
+        changes: list[Change],
+        *,
+        keeps: bool,
     ) -> Channel:
         there = current.channels.get((planned.tenant, planned.name))
         kept = {} if there is None else there.secrets
-        names = {field: SecretName(f"channel/{planned.name}/{field}") for field in planned.secrets}
-        for field, plain in planned.secrets.items():
-            opened = await self._opened(planned.tenant, kept[field]) if field in kept else None
-            if opened is None or not _is_same(opened, plain):
-                seals[planned.tenant, names[field]] = plain
-                sign = "~" if field in kept else "+"
-                changes.append(Change(sign=sign, what=f"secret {planned.tenant}: {names[field]}"))
-        changes.extend(
-            Change(sign="-", what=f"secret {planned.tenant}: {name}")
-            for field, name in kept.items()
-            if field not in names
-        )
+        prefix = f"channel/{planned.name}"
+        names = await self._sealed(planned.tenant, prefix, planned.secrets, kept, seals, changes, keeps=keeps)
         return Channel(
             tenant=planned.tenant,
             name=planned.name,
@@ -122,6 +140,33 @@ class Applier:
             settings=dict(planned.settings),
             active=planned.active,
         )
+
+    async def _sealed(
+        self,
+        owner: TenantId,
+        prefix: str,
+        planned: Mapping[str, bytes],
+        kept: Mapping[str, SecretName],
+        seals: dict[Owned, bytes],
+        changes: list[Change],
+        *,
+        keeps: bool,
+    ) -> Mapping[str, SecretName]:
+        """One secret a field, under a name that stays: a new value replaces the old one."""
+        whose = f"{owner}: " if owner else ""
+        names = {field: SecretName(f"{prefix}/{field}") for field in planned}
+        for field, plain in planned.items():
+            opened = await self._opened(owner, kept[field]) if field in kept else None
+            if opened is None or not _is_same(opened, plain):
+                seals[owner, names[field]] = plain
+                sign = "~" if field in kept else "+"
+                changes.append(Change(sign=sign, what=f"secret {whose}{names[field]}"))
+        if keeps:
+            return {**kept, **names}
+        changes.extend(
+            Change(sign="-", what=f"secret {whose}{name}") for field, name in kept.items() if field not in names
+        )
+        return names
 
     async def _opened(self, owner: TenantId, name: SecretName) -> bytes | None:
         try:
@@ -145,13 +190,56 @@ def owner_of(tenant: TenantId | None) -> TenantId:
 
 def named(snapshot: Snapshot) -> set[Owned]:
     """All secrets that the directory needs."""
-    found = {(owner_of(endpoint.tenant), name) for endpoint in snapshot.endpoints.values() for name in endpoint.signing}
+    found = {
+        (owner_of(endpoint.tenant), name)
+        for endpoint in snapshot.endpoints.values()
+        for name in (*endpoint.signing, *endpoint.secrets.values())
+    }
     found |= {(channel.tenant, name) for channel in snapshot.channels.values() for name in channel.secrets.values()}
     return found
 
 
 def _is_same(one: bytes, other: bytes) -> bool:
     return hmac.compare_digest(one, other)
+
+
+# --- a part ---
+
+
+def amended(current: Snapshot, wanted: Amendment) -> Plan:
+    """The whole plan that an amendment of the present directory is. `Misconfigured` names what is not there."""
+    part = wanted.plan
+    tenants = {tenant.id: tenant for tenant in (*current.tenants.values(), *part.tenants)}
+    endpoints = {name: _planned_endpoint(own) for name, own in current.endpoints.items()}
+    endpoints |= {planned.name: planned for planned in part.endpoints}
+    channels = {(own.tenant, own.name): _planned_channel(own) for own in current.channels.values()}
+    channels |= {(planned.tenant, planned.name): planned for planned in part.channels}
+    there: dict[str, Callable[[], object]] = {
+        **{f"tenant {name}": partial(tenants.pop, name) for name in tenants},
+        **{f"endpoint {name}": partial(endpoints.pop, name) for name in endpoints},
+        **{f"channel {key[0]}/{key[1]}": partial(channels.pop, key) for key in channels},
+    }
+    for what in wanted.removed:
+        if what not in there:
+            raise Misconfigured(f"there is no {what}")
+        there[what]()
+    return Plan(tenants=tuple(tenants.values()), endpoints=tuple(endpoints.values()), channels=tuple(channels.values()))
+
+
+def _planned_endpoint(own: Endpoint) -> PlannedEndpoint:
+    return PlannedEndpoint(name=own.name, connector=own.connector, tenant=own.tenant, settings=own.settings)
+
+
+def _planned_channel(own: Channel) -> PlannedChannel:
+    return PlannedChannel(
+        tenant=own.tenant,
+        name=own.name,
+        endpoint=own.endpoint,
+        connector=own.connector,
+        account=own.account,
+        settings=own.settings,
+        active=own.active,
+    )
 
 
 # --- checking ---

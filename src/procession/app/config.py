@@ -27,8 +27,15 @@ from procession.ingress.http_limits import HttpLimits
 
 FILE: Final = "procession.toml"
 _PREFIX: Final = "PROCESSION_"
-_NOT_SETTINGS: Final = frozenset({"PROCESSION_MASTER_KEY", "PROCESSION_CRASHPOINT"})
-"""Read elsewhere: the vault's key, which is no setting since it must not be shown, and the proof's crash points."""
+_NOT_SETTINGS: Final = frozenset(
+    {
+        "PROCESSION_MASTER_KEY",
+        "PROCESSION_MASTER_KEY_OLD",
+        "PROCESSION_MASTER_KEY_COMMAND",
+        "PROCESSION_CRASHPOINT",
+    }
+)
+"""Read elsewhere: the vault's keys, no settings since they must not be shown, and the proof's crash points."""
 _NEAR: Final = 0.8
 """A variable of the environment that is so like one of ours was meant to be it. Others may be somebody else's."""
 _PASSWORD: Final = re.compile(r"(?<=//)([^/@]*):([^/@]*)@")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from procession.app.plan import Plan, PlannedChannel, PlannedEndpoint
@@ -46,11 +47,20 @@ def read_declared(text: str, sources: Sources) -> Plan:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Misconfigured(f"the declaration is not TOML: {error}") from None
+    return read_document(document, sources)
+
+
+def read_document(
+    document: Mapping[str, object], sources: Sources, known: Mapping[EndpointName, str] = MappingProxyType({})
+) -> Plan:
+    """The same of a parsed declaration. `known`: endpoints that are there already, with their connectors; they need not
+    be told again what signs.
+    """
     _check_keys(document, _KINDS, "the declaration")
     secrets = _Secrets(sources)
     tenants = tuple(_tenant(table) for table in _tables(document, "tenant"))
-    endpoints = tuple(_endpoint(table, secrets) for table in _tables(document, "endpoint"))
-    connectors = {endpoint.name: endpoint.connector for endpoint in endpoints}
+    endpoints = tuple(_endpoint(table, secrets, known) for table in _tables(document, "endpoint"))
+    connectors = {**known, **{endpoint.name: endpoint.connector for endpoint in endpoints}}
     channels = tuple(_channel(table, secrets, connectors) for table in _tables(document, "channel"))
     _check_twice("tenant", [tenant.id for tenant in tenants])
     _check_twice("endpoint", [endpoint.name for endpoint in endpoints])
@@ -186,20 +196,24 @@ def _tenant(table: _Table) -> Tenant:
     return tenant
 
 
-def _endpoint(table: _Table, secrets: _Secrets) -> PlannedEndpoint:
+def _endpoint(table: _Table, secrets: _Secrets, known: Mapping[EndpointName, str]) -> PlannedEndpoint:
     name, connector = table.name("name"), table.name("connector")
     tenant = table.name("tenant") if table.has("tenant") else None
+    # WhatsApp's own name for what signs: the secret of the Meta app.
+    key = "app_secret" if table.has("app_secret") else "signing"
     signing = [
-        secrets.read(f"{table.where}: signing {number}", reference)
-        for number, reference in enumerate(table.secrets("signing"), 1)
+        secrets.read(f"{table.where}: {key} {number}", reference)
+        for number, reference in enumerate(table.secrets(key), 1)
     ]
-    if not signing:
+    if not signing and name not in known:
         raise Misconfigured(f"{table.where} has no 'signing': nobody could prove to be the source; {_HOW}")
+    further = {key: secrets.read(f"{table.where}: {key}", value) for key, value in table.references().items()}
     return PlannedEndpoint(
         name=EndpointName(name),
         connector=connector,
         tenant=None if tenant is None else TenantId(tenant),
         signing=tuple(signing),
+        secrets=further,
         settings=table.settings(),
     )
 

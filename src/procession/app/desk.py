@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from procession.app.applying import Applier
-from procession.app.health import Finding, findings
-from procession.app.plan import Plan
+from procession.app.health import Finding, findings, keys_finding
+from procession.app.plan import Amendment, Listing, Plan
+from procession.app.releasing import release_renewed
 from procession.app.routing import intake_again
 from procession.app.verbs import Line, verb
 from procession.core.errors import BadRequest
-from procession.core.ids import EffectId, EndpointName, EventId, LaneId, QuarantineId, TenantId
+from procession.core.ids import ChannelName, EffectId, EndpointName, EventId, LaneId, QuarantineId, TenantId
 from procession.core.lane import Phase, Side
 from procession.ingress.doors import Doors
 from procession.ports.bell import Bell, Ring
@@ -27,12 +28,13 @@ from procession.ports.console import (
     Counts,
     EffectView,
     EventView,
+    HaltView,
     LaneView,
     QuarantineView,
 )
 from procession.ports.directory import Change, Directory, Snapshot
 from procession.ports.telemetry import Telemetry
-from procession.ports.vault import PLATFORM, SecretName, Vault
+from procession.ports.vault import PLATFORM, Rotated, SecretName, WholeVault
 
 
 async def _nobody() -> None:
@@ -43,7 +45,7 @@ async def _nobody() -> None:
 class DeskMeans:
     console: Console
     directory: Directory
-    vault: Vault
+    vault: WholeVault
     inbound: Mapping[str, Inbound]
     bell: Bell
     clock: Clock
@@ -118,8 +120,14 @@ class Desk:
         return await self._console.audit(tenant, limit)
 
     @verb
+    async def halts(self, tenant: TenantId | None = None) -> tuple[HaltView, ...]:
+        return await self._console.halts(tenant)
+
+    @verb
     async def findings(self) -> tuple[Finding, ...]:
-        return (*await self._means.examine(), *await findings(self._console, self._means.directory))
+        means = self._means
+        found = await findings(means.console, means.directory)
+        return (*await means.examine(), *found, await keys_finding(means.vault))
 
     # --- the operator's hand ---
 
@@ -204,6 +212,11 @@ class Desk:
         return self._woken(await self._console.sending(paused=paused, actor=actor))
 
     @verb
+    async def release(self, tenant: TenantId, channel: ChannelName | None = None, *, actor: str) -> bool:
+        await self._check_tenant(tenant)
+        return self._woken(await self._console.release(tenant, channel, actor=actor))
+
+    @verb
     async def new_era(self, *, reason: str, actor: str) -> int:
         return await self._console.new_era(actor=actor, reason=reason)
 
@@ -211,11 +224,30 @@ class Desk:
 
     @verb
     async def apply(self, plan: Plan, *, dry_run: bool = False, actor: str) -> tuple[Change, ...]:
-        applier = Applier(self._means.directory, self._means.vault, self._means.inbound)
-        changes = await applier.apply(plan, actor=actor, dry_run=dry_run)
+        applier = Applier(self._means.directory, self._means.vault, self._means.inbound, self._console)
+        return await self._changed(await applier.apply(plan, actor=actor, dry_run=dry_run), dry_run=dry_run)
+
+    @verb
+    async def amend(self, wanted: Amendment, *, dry_run: bool = False, actor: str) -> tuple[Change, ...]:
+        """A part of the directory; the rest stays."""
+        applier = Applier(self._means.directory, self._means.vault, self._means.inbound, self._console)
+        return await self._changed(await applier.amend(wanted, actor=actor, dry_run=dry_run), dry_run=dry_run)
+
+    @verb
+    async def listing(self) -> Listing:
+        snapshot = await self._means.directory.snapshot()
+        return Listing(
+            tenants=tuple(sorted(snapshot.tenants.values(), key=lambda own: own.id)),
+            endpoints=tuple(sorted(snapshot.endpoints.values(), key=lambda own: own.name)),
+            channels=tuple(sorted(snapshot.channels.values(), key=lambda own: (own.tenant, own.name))),
+        )
+
+    async def _changed(self, changes: tuple[Change, ...], *, dry_run: bool) -> tuple[Change, ...]:
         if changes and not dry_run:
             await self._means.reopened()
             self._means.bell.ring(Ring.DIRECTORY)
+            # A credential that was replaced may have let sends go on.
+            self._means.bell.ring(Ring.SENDS)
         return changes
 
     @verb
@@ -224,6 +256,8 @@ class Desk:
         changed = await self._means.vault.seal(tenant, name, plain, actor)
         if changed:
             await self._means.reopened()
+            snapshot = await self._means.directory.snapshot()
+            self._woken(await release_renewed(self._console, snapshot, {(tenant, name)}, actor=actor))
         return changed
 
     @verb
@@ -241,6 +275,21 @@ class Desk:
         for owner in owners:
             found.extend((owner, name, mark) for name, mark in await self._means.vault.names(owner))
         return tuple(found)
+
+    @verb
+    async def secret_owners(self) -> tuple[TenantId, ...]:
+        """Whoever has secrets, or had some: each has a data key."""
+        return await self._means.vault.owners()
+
+    @verb
+    async def secret_rotate(self, tenant: TenantId, *, actor: str) -> Rotated:
+        """One tenant's data key: what takes long is asked for in parts."""
+        return await self._means.vault.rotate(tenant, actor)
+
+    @verb
+    async def master_rotate(self, *, actor: str) -> Rotated:
+        """A part of it: ask again for as long as something is left."""
+        return await self._means.vault.rotate_master(actor)
 
     # --- finding ---
 

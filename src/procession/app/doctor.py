@@ -67,6 +67,8 @@ def _folder(config: Config) -> Iterator[Finding]:
 def _master_key(config: Config) -> Finding:
     if os.environ.get("PROCESSION_MASTER_KEY"):
         return Finding(about="master key", grade=Grade.GOOD, text="from the environment")
+    if os.environ.get("PROCESSION_MASTER_KEY_COMMAND"):
+        return Finding(about="master key", grade=Grade.GOOD, text="with the program that the environment names")
     path = config.folder / "master.key"
     if not path.exists():
         return Finding(about="master key", grade=Grade.GOOD, text="none yet: made with the first secret")

@@ -105,6 +105,7 @@ async def _serve(config: Config, app: App | None, announce: Callable[[str, int |
     config.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     world = await open_world(config, on_broken=fail_stop)
     try:
+        await world.vault.check()
         await _declare(world, app)
         engine = Engine(services_of(world, app, fail_stop, lambda port: announce(config.host, port)))
         signals = _listen_to_signals(engine)

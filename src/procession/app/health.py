@@ -1,16 +1,21 @@
 """What an operator should look at: the findings of `procession doctor` that the store and the engine can tell."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+from procession.core.errors import Misconfigured
 from procession.core.lane import Phase
-from procession.ports.console import Console
+from procession.ports.console import Console, HaltView
 from procession.ports.directory import Directory
+from procession.ports.vault import Rotation
+from procession.storage.words import clock_words
 
 CLOCK_AHEAD_MAX: Final = timedelta(seconds=5)
 """Less is the ordinary work of time synchronisation."""
+_NAMED_MAX: Final = 5
 
 
 class Grade(StrEnum):
@@ -42,6 +47,7 @@ async def findings(console: Console, directory: Directory) -> tuple[Finding, ...
     found.append(Finding(about="leases", grade=Grade.GOOD, text=f"{counts.held} held"))
     names = ", ".join(f"{view.tenant}: {view.lane_key}" for view in parked)
     found.append(_wanting("parked lanes", counts.lanes_parked, f"`procession lane show KEY`, then resume: {names}"))
+    found.append(_held_back(await console.halts()))
     found.append(_wanting("sends in doubt", counts.effects_in_doubt, "`procession doubt list`"))
     found.append(_wanting("set-aside events", counts.set_aside, "`procession aside list` (dead letters)"))
     found.append(_wanting("quarantine", counts.quarantined, "`procession quarantine list`"))
@@ -52,6 +58,26 @@ def _wanting(about: str, amount: int, what_to_do: str) -> Finding:
     if not amount:
         return Finding(about=about, grade=Grade.GOOD, text="none")
     return Finding(about=about, grade=Grade.LOOK, text=f"{amount}: {what_to_do}")
+
+
+def _held_back(halts: Sequence[HaltView]) -> Finding:
+    if not halts:
+        return Finding(about="sends held back", grade=Grade.GOOD, text="none")
+    named = "; ".join(
+        f"{_of_whom(halt)} since {clock_words(halt.since)} ({halt.reason})" for halt in halts[:_NAMED_MAX]
+    )
+    if all(halt.until is not None for halt in halts):
+        text = f"{len(halts)}, for a while: {named}"
+    else:
+        text = (
+            f"{len(halts)}: {named}: replace the credential with `procession apply`, or `procession sending release "
+            "TENANT` when the provider has let it go; `procession sending show` names all"
+        )
+    return Finding(about="sends held back", grade=Grade.LOOK, text=text)
+
+
+def _of_whom(halt: HaltView) -> str:
+    return f"{halt.tenant}" if halt.channel is None else f"{halt.tenant}/{halt.channel}"
 
 
 def integrity_finding(faults: tuple[str, ...]) -> Finding:
@@ -68,3 +94,21 @@ def clock_finding(ahead: timedelta) -> Finding:
         text = f"the store's clock is {late} ahead: was the machine's set back? Waits are as much longer"
         return Finding(about="clock", grade=Grade.LOOK, text=text)
     return Finding(about="clock", grade=Grade.GOOD, text="the store's clock is not ahead of the machine's")
+
+
+async def keys_finding(vault: Rotation) -> Finding:
+    try:
+        look = await vault.look()
+    except Misconfigured as error:
+        return Finding(about="secrets", grade=Grade.BAD, text=str(error))
+    if look.keys_shut:
+        text = f"{look.keys_shut} of {look.keys} data keys were wrapped by a master key that is not known here"
+        return Finding(about="secrets", grade=Grade.BAD, text=f"{text}: put it into PROCESSION_MASTER_KEY_OLD")
+    wanting = [
+        (look.keys_behind, "data keys wrapped by an older master key", "procession secret rotate --master"),
+        (look.secrets_behind, "secrets sealed under an older data key", "procession secret rotate"),
+    ]
+    said = [f"{amount} {what}: `{command}`" for amount, what, command in wanting if amount]
+    if said:
+        return Finding(about="secrets", grade=Grade.LOOK, text="; ".join(said))
+    return Finding(about="secrets", grade=Grade.GOOD, text=f"all under the newest of {look.keys} data keys")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from procession.core.ids import ChannelName, EndpointName, TenantId
-from procession.ports.directory import Setting, Tenant
+from procession.ports.directory import Channel, Endpoint, Setting, Tenant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +13,7 @@ class PlannedEndpoint:
     connector: str
     tenant: TenantId | None = None
     signing: tuple[bytes, ...] = field(default=(), repr=False)
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     settings: Mapping[str, Setting] = field(default_factory=dict)
 
 
@@ -35,3 +36,21 @@ class Plan:
     tenants: tuple[Tenant, ...] = ()
     endpoints: tuple[PlannedEndpoint, ...] = ()
     channels: tuple[PlannedChannel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amendment:
+    """A part of the directory as it is to be; everything else stays, also secrets that it does not name."""
+
+    plan: Plan = Plan()
+    removed: tuple[str, ...] = ()
+    """`tenant acme`, `endpoint hooks`, `channel acme/main`: as a `Change` names them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """Who there is."""
+
+    tenants: tuple[Tenant, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    channels: tuple[Channel, ...] = ()

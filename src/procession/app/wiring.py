@@ -17,12 +17,14 @@ from procession.app.config import Config
 from procession.app.control import ControlService, engine_runs
 from procession.app.desk import Desk, DeskMeans
 from procession.app.health import Finding, Grade, clock_finding, integrity_finding
-from procession.app.replies import ChannelReplies, http_reply
+from procession.app.key_program import KEY_COMMAND, key_program
+from procession.app.late_vault import LateVault
+from procession.app.replies import ChannelReplies
 from procession.app.seen import SeenDirectory
 from procession.app.settings import Role
 from procession.app.system import SystemChance, SystemClock
 from procession.core.errors import Misconfigured
-from procession.core.ids import TenantId, WorkerId
+from procession.core.ids import WorkerId
 from procession.ingress.asgi import IngressApp
 from procession.ingress.doors import Doors
 from procession.ingress.receive import Receiver
@@ -38,7 +40,8 @@ from procession.ports.clock import Clock
 from procession.ports.connector import Inbound, Outbound
 from procession.ports.console import Console
 from procession.ports.store import Store
-from procession.ports.vault import SealedRows, SecretName, Vault
+from procession.ports.telemetry import Telemetry
+from procession.ports.vault import Masters, SealedRows, WholeVault
 from procession.runtime.bell import InnerBell
 from procession.runtime.loop import FailStop
 from procession.runtime.pause import pause
@@ -49,14 +52,13 @@ from procession.upkeep import UpkeepService
 
 if TYPE_CHECKING:
     from procession.connectors.plain import PlainConnector
-    from procession.vault import MasterKey
+    from procession.connectors.whatsapp import WhatsAppConnector
 
 MEMORY: Final = "memory:"
 LOOK_EVERY: Final = timedelta(milliseconds=50)
 LOOKS_AGAIN: Final = 60
 """Three seconds in all: longer than any command needs the store for."""
 MASTER_KEY: Final = "master.key"
-MASTER_KEY_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ class World:
     telemetry: LineTelemetry
     bell: InnerBell
     open: OpenStore
-    vault: Vault
+    vault: LateVault
     inbound: Mapping[str, Inbound]
     outbound: Mapping[str, Outbound]
 
@@ -91,14 +93,15 @@ async def open_world(config: Config, *, on_broken: FailStop | None = None) -> Wo
     level = {"note": Level.NOTE, "warn": Level.WARN, "silent": Level.SILENT}[config.log]
     opened = await _open_patiently(config, clock, chance, on_broken)
     connectors = _connectors(clock)
+    telemetry = LineTelemetry(clock, level=level)
     return World(
         config=config,
         clock=clock,
         chance=chance,
-        telemetry=LineTelemetry(clock, level=level),
+        telemetry=telemetry,
         bell=InnerBell(),
         open=opened,
-        vault=LateVault(lambda: _vault(config, opened.rows, chance)),
+        vault=LateVault(opened.rows, lambda: _vault(config, opened.rows, chance, clock, telemetry)),
         inbound=dict(connectors),
         outbound=dict(connectors),
     )
@@ -217,62 +220,40 @@ async def migrated(config: Config) -> tuple[int, int]:
 # --- secrets ---
 
 
-class LateVault:
-    """A vault that is made when it is first needed: ciphers cost memory, and a master key is made only for secrets."""
-
-    def __init__(self, make: Callable[[], Vault]) -> None:
-        self._make = make
-        self._vault: Vault | None = None
-
-    def _made(self) -> Vault:
-        if self._vault is None:
-            self._vault = self._make()
-        return self._vault
-
-    async def seal(self, tenant: TenantId, name: SecretName, plain: bytes, actor: str) -> bool:
-        return await self._made().seal(tenant, name, plain, actor)
-
-    async def open(self, tenant: TenantId, name: SecretName) -> bytes:
-        return await self._made().open(tenant, name)
-
-    async def forget(self, tenant: TenantId, name: SecretName, actor: str) -> None:
-        await self._made().forget(tenant, name, actor)
-
-    async def names(self, tenant: TenantId) -> tuple[tuple[SecretName, str], ...]:
-        return await self._made().names(tenant)
-
-
-def _vault(config: Config, rows: SealedRows, chance: Chance) -> Vault:
+async def _vault(config: Config, rows: SealedRows, chance: Chance, clock: Clock, telemetry: Telemetry) -> WholeVault:
+    """Raises Misconfigured if secrets are sealed under another master key than the one that is here."""
     from procession.vault import EnvelopeVault
 
-    return EnvelopeVault(rows, _master_key(config, chance), chance)
+    is_empty = not await rows.all_keys()
+    vault = EnvelopeVault(rows, _masters(config, chance, clock, create=is_empty), chance, telemetry)
+    await vault.check()
+    return vault
 
 
-def _master_key(config: Config, chance: Chance) -> "MasterKey":
-    from procession.vault import MasterKey, master_key_from
+def _masters(config: Config, chance: Chance, clock: Clock, *, create: bool) -> Masters:
+    from procession.vault import CommandKey, drawn_masters, masters_from
 
-    if config.store == MEMORY and "PROCESSION_MASTER_KEY" not in os.environ:
-        # Nothing that it seals outlives this process, so neither does it.
-        return MasterKey(key=chance.token(MASTER_KEY_BYTES), origin="drawn for this process")
-    return master_key_from(os.environ, config.folder / MASTER_KEY, chance, create=True)
+    command = os.environ.get(KEY_COMMAND)
+    if config.store == MEMORY and not command and not os.environ.get("PROCESSION_MASTER_KEY"):
+        return drawn_masters(chance)
+    asked = CommandKey(key_program(command, os.environ), clock) if command else None
+    return masters_from(os.environ, config.folder / MASTER_KEY, chance, command=asked, create=create)
 
 
 # --- connectors ---
 
 
-def _connectors(clock: Clock) -> dict[str, "PlainConnector"]:
+def _connectors(clock: Clock) -> Mapping[str, "PlainConnector | WhatsAppConnector"]:
     from procession.connectors.plain import PlainConnector
     from procession.connectors.standard import StandardConnector
+    from procession.connectors.whatsapp import WhatsAppConnector
 
-    made = (PlainConnector(clock), StandardConnector(clock))
+    made = (PlainConnector(clock), StandardConnector(clock), WhatsAppConnector())
     return {connector.name: connector for connector in made}
 
 
 def replies_of(world: World) -> ChannelReplies:
-    from procession.connectors.terms import read_terms
-
-    shapes = {"plain": http_reply, "standard": http_reply}
-    return ChannelReplies(world.open.directory, world.outbound, shapes, read_terms)
+    return ChannelReplies(world.open.directory, world.outbound)
 
 
 # --- services ---

@@ -8,10 +8,12 @@ from procession.cli.aside import aside
 from procession.cli.audit import audit
 from procession.cli.bench import bench
 from procession.cli.blame import FAILED
+from procession.cli.channel import channel
 from procession.cli.config import config
 from procession.cli.demo import demo
 from procession.cli.doctor import doctor
 from procession.cli.doubt import doubt
+from procession.cli.endpoint import endpoint
 from procession.cli.lane import lane, lanes
 from procession.cli.migrate import migrate, restore
 from procession.cli.quarantine import quarantine
@@ -19,6 +21,8 @@ from procession.cli.secret import secret
 from procession.cli.selftest import selftest
 from procession.cli.sending import sending
 from procession.cli.serve import serve
+from procession.cli.simulate import simulate
+from procession.cli.tenant import tenant
 from procession.cli.version import version
 from procession.cli.why import why
 from procession.core.errors import ProcessionError
@@ -47,7 +51,7 @@ def main() -> None:
 
 
 for _command in (
-    serve, apply, why, lanes, lane, aside, quarantine, doubt, sending, secret, audit, config, doctor, migrate, restore,
-    selftest, bench, demo, version,
+    serve, apply, tenant, endpoint, channel, why, lanes, lane, aside, quarantine, doubt, sending, secret, audit, config,
+    doctor, migrate, restore, selftest, simulate, bench, demo, version,
 ):  # fmt: skip
     main.add_command(_command)

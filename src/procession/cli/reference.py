@@ -24,9 +24,17 @@ environment only if it is that like one of ours, since others may share the pref
 """
 
 _SETTINGS_TAIL = """
-Not a setting, since it must not be shown: `PROCESSION_MASTER_KEY`, 32 random bytes in base64 (`openssl rand -base64
-32`), under which all secrets are sealed. Without it the engine makes `master.key` (mode 0600) in the data folder with
-the first secret: keep a copy elsewhere. Only for the proof on real processes: `PROCESSION_CRASHPOINT`, as `name:k`,
+Not settings, since they must not be shown: the keys under which all secrets are sealed.
+
+| variable | what it holds |
+|---|---|
+| `PROCESSION_MASTER_KEY` | the master key, 32 random bytes in base64: `openssl rand -base64 32` |
+| `PROCESSION_MASTER_KEY_OLD` | the one before it, until `procession secret rotate --master` is done |
+| `PROCESSION_MASTER_KEY_COMMAND` | [a program](../guides/operating.md#the-master-key) that has the key instead |
+
+Without any the engine makes `master.key` (mode 0600) in the data folder with the first secret: keep a copy elsewhere.
+
+Only for the proof on real processes: `PROCESSION_CRASHPOINT`, as `name:k`,
 kills the process when it passes that point for the k-th time.
 
 ## A channel's own settings
@@ -92,15 +100,14 @@ def _sections(group: click.Group, path: str) -> Iterator[str]:
 
 def _entry(command: click.Command, path: str, *, with_text: bool) -> str:
     context = click.Context(command, info_name=path)
-    arguments = " ".join(
-        part for part in command.collect_usage_pieces(context) if "[" not in part or part == "[module:app]"
-    )
+    arguments = " ".join(part for part in command.collect_usage_pieces(context) if part not in _OF_EVERY_ONE)
     text = f"  \n{_paragraph(command)}" if with_text else ""
     lines = [f"`{path}{f' {arguments}' if arguments else ''}`{text}\n"]
     lines.extend(f"- {option}" for option in _options(command))
     return "\n".join(lines).rstrip() + "\n"
 
 
+_OF_EVERY_ONE = frozenset({"[OPTIONS]", "COMMAND [ARGS]...", "[COMMAND] [ARGS]..."})
 _OF_ALL = frozenset({"json", "as_json", "set", "data", "store", "actor", "help"})
 
 

@@ -126,6 +126,8 @@ class Gate:
     """So long after its acceptance the next goes anyway; counted and shown."""
     gap: timedelta = timedelta(0)
     """The least time between its acceptance and the next."""
+    unshown: timedelta | None = None
+    """Instead of `wait_max`, if shorter, while the channel has never shown a status: nothing would come to wait for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,9 @@ class Terms:
     tries_max: int = 20
     answer_within: timedelta = timedelta(hours=24)
     """Older than this when its turn to be sent comes: refused, not sent."""
+    window: timedelta | None = None
+    """Only so long after its conversation was last heard from (`NewEvent.hears`): refused, not sent, when that is
+    over. None: at any time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +162,10 @@ class EffectDraft:
     action: str
     payload: bytes
     terms: Terms
+    aliases: tuple[str, ...] = ()
+    """Names of the conversation, as in `NewEvent`: the store knows better than `lane` where it is by now."""
+    about_at: datetime | None = None
+    """When what it answers happened: its age counts from there, if that is earlier than when it is asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,14 @@
 """What comes in: deliveries become an intake of events, sightings and quarantined bodies."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from procession.core.effect import Receipt
 from procession.core.ids import ChannelName, EffectId, EndpointName, EventId, LaneId, QuarantineId, TenantId
+from procession.core.lane import PauseDraft
 
 
 class Ordering(StrEnum):
@@ -69,6 +72,24 @@ class NewEvent:
     occurred_at: datetime | None = None
     order: Order | None = None
     window: Window | None = None
+    aliases: tuple[str, ...] = ()
+    """Names of its subject (a phone number, a business-scoped id): any that the channel knows leads to its lane, and
+    all lead there from now on. Without them `lane` is the lane."""
+    retires: tuple[str, ...] = ()
+    """Of `aliases`, those that are the subject's no more: they lead there for a while yet, for what comes late."""
+    hears: bool = False
+    """The subject itself has spoken: that opens its window (`Terms.window`)."""
+    pause: PauseDraft | None = None
+    """A person has taken over at the other end: both sides of the lane are to stop."""
+
+
+LANE_MERGED: Final = "lane.merged"
+"""The kind of the event that carries a merged lane's state to the lane that goes on."""
+
+
+def merged_payload(lane_key: str, state: bytes) -> bytes:
+    """What such an event says; a state is JSON already."""
+    return b'{"lane_key":' + json.dumps(lane_key).encode() + b',"state":' + state + b"}"
 
 
 class EventState(StrEnum):

@@ -52,6 +52,16 @@ def reminder_event_id(tenant: TenantId, lane: LaneId, name: str, generation: int
     return EventId(_derive("ev_", tenant, lane, "reminder", name, str(generation)))
 
 
+def namesake_id(lane: LaneId, number: int) -> LaneId:
+    """A lane with the same key as another subject's, whose name has come to somebody else; the first is number 2."""
+    return LaneId(_derive("ln_", lane, "namesake", str(number)))
+
+
+def merged_event_id(tenant: TenantId, lane: LaneId) -> EventId:
+    """The event that carries the state of a lane that was merged into another; that happens to a lane once."""
+    return EventId(_derive("ev_", tenant, lane, "merged"))
+
+
 def quarantine_id(endpoint: EndpointName, body: bytes) -> QuarantineId:
     """What was kept aside of an endpoint; the same bytes delivered again are the same row."""
     digest = blake2b(body, digest_size=_DIGEST_BYTES).hexdigest()

@@ -7,14 +7,15 @@ names a
    lease; nobody else can claim it until it is settled, released, or its lease has run out and was swept.
 2. Whoever holds an old epoch can change nothing: each write names (era, epoch), and the store compares in the same
 statement.
-3. WAITING has a moment at which it is looked at again (backoff, window, gate, doubt). PAUSED too, or only an operator.
-   PARKED has none: only an operator resumes it.
+3. WAITING has a moment at which it is looked at again (backoff, window, gate, doubt), or another lane whose end it
+   waits for (a merge). PAUSED has a moment too, or only an operator ends it. PARKED has none: only an operator resumes
+   it.
 4. A lane that is not HELD rests in exactly the phase that `resting` computes from its facts; there is no other rule.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -53,6 +54,8 @@ class LaneMove(StrEnum):
     RESUME = "resume"
     SKIP = "skip"
     RESOLVE = "resolve"
+    MERGE = "merge"
+    """Its subject turned out to be another's too: one of the two lanes goes on, when the other has come to its end."""
 
 
 _P = Phase
@@ -85,6 +88,8 @@ LANE_TABLE: Final[Mapping[tuple[Phase, LaneMove], frozenset[Phase]]] = {
     **{(phase, LaneMove.SKIP): _RESTING for phase in _RESTING - {_P.IDLE}},
     **{(phase, LaneMove.RESOLVE): _RESTING for phase in (_P.WAITING, _P.PARKED, _P.PAUSED, _P.READY)},
     (_P.HELD, LaneMove.RESOLVE): _HOLDS,
+    **{(phase, LaneMove.MERGE): _RESTING for phase in _RESTING},
+    (_P.HELD, LaneMove.MERGE): _HOLDS,
 }
 """From which phase what may lead where."""
 
@@ -109,6 +114,8 @@ class RestingFacts:
     """None with `pause_applies`: until an operator resumes it."""
     wake_at: datetime | None
     """The head must not be touched before (backoff, window, gate, doubt)."""
+    merging: bool = False
+    """A lane that was merged into this one has not come to its end yet."""
 
 
 def resting(facts: RestingFacts, now: datetime) -> tuple[Phase, datetime | None]:
@@ -120,6 +127,8 @@ def resting(facts: RestingFacts, now: datetime) -> tuple[Phase, datetime | None]
         return _P.PARKED, None
     if facts.pause_applies and (facts.paused_until is None or facts.paused_until > now):
         return _P.PAUSED, facts.paused_until
+    if facts.merging:
+        return _P.WAITING, None
     if facts.wake_at is not None and facts.wake_at > now:
         return _P.WAITING, facts.wake_at
     return _P.READY, None
@@ -135,3 +144,13 @@ class Lease:
     era: int
     epoch: int
     worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseDraft:
+    """Both sides of a lane are to stop: after the turn that asks for it (whose own effects still go), or at once."""
+
+    duration: timedelta | None
+    keep_effects: bool
+    """False: effects that waited through the pause are dropped at its end."""
+    reason: str

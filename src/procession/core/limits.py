@@ -69,3 +69,29 @@ DEDUP_KEEP: Final = timedelta(days=30)
 """How long settled events, and with them the memory of their ids, are kept."""
 REDELIVERY_AGE_MAX: Final = DEDUP_KEEP
 """A signed event older than the memory of ids could be a replay that dedup cannot see: it goes to quarantine."""
+
+ALIASES_MAX: Final = 8
+"""Names of one event's subject: phone number, business-scoped id, its parent's, each twice when one of them changes."""
+ALIAS_RETIRED_KEEP: Final = timedelta(days=30)
+"""How long a name that a subject has given up still leads to its lane: longer than any provider repeats a delivery,
+shorter than it takes until a phone number is given to somebody else."""
+ANSWER_WINDOW: Final = timedelta(hours=24)
+"""How long after a person's last word WhatsApp lets a business answer freely; after it, only by template."""
+HALT_LOOK: Final = timedelta(seconds=30)
+"""How often a conversation that is held back until somebody acts is looked at, should its release go unnoticed."""
+
+SEALS_MAX: Final = 2**20
+"""Boxes that one data key seals before the next takes over. Their nonces are 96 random bits: after 2^20 of them two are
+the same with a chance of 2^-57, and no tenant sets a secret a million times; NIST's own bound is 2^32, with 2^-33."""
+REWRAPS_MAX: Final = 500
+"""Data keys that one call of a master key's rotation wraps anew: each may be a call of somebody else's program."""
+AUDIT_WAIT: Final = timedelta(milliseconds=500)
+"""How long a turn that opens a secret waits for its audit row: a hundred times what a commit takes."""
+SECRET_OPENS_KEEP: Final = timedelta(days=30)
+"""How long the audit remembers which turn opened which secret: one row a turn, so that it would outgrow all else."""
+OPEN_KEYS_MAX: Final = 1_024
+"""Unwrapped data keys that are kept open where somebody else's program unwraps them: 32 bytes each."""
+OPEN_KEY_TTL: Final = timedelta(minutes=5)
+"""How long: after this a key that its owner has taken away opens nothing more."""
+KEY_COMMAND_WAIT: Final = timedelta(seconds=10)
+"""How long such a program may take for one key: a call over a network, and its repeats."""

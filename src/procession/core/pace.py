@@ -1,7 +1,7 @@
 """How often a provider lets us send: to everybody through one channel, and to one person.
 
 Both are counted by the store, over all processes, in the write that arms an effect. What comes too early is not
-refused: it is told its place, and waits for it.
+refused: it is told when, and waits.
 """
 
 from dataclasses import dataclass
@@ -33,14 +33,17 @@ class Burst:
 
 
 def channel_slot(pace: Pace, line: int, now: int) -> tuple[int, int]:
-    """When the channel's next send may begin (now, or later), and the line after it is taken.
+    """When the channel's next send may begin (now, or later), and the line after that place is taken.
 
-    `line` is where an even pace stands: each send moves it by one gap, and it never lags behind the present.
+    `line` is where an even pace stands: each send moves it by one gap, and it never lags behind the present by more
+    than the early share. So of all places that are given, no more than `per_second`, and that share of it, lie within
+    any second.
     """
     if pace.per_second <= 0:
         return now, line
-    gap = 1_000_000 // pace.per_second
-    early = int(1_000_000 * _EARLY_SHARE)
+    gap = -(-1_000_000 // pace.per_second)  # rounded up: rounded down it would be a little more than allowed
+    # Whole gaps only: less than one lets nobody go earlier, and would only shorten the first gap after a rest.
+    early = int(1_000_000 * _EARLY_SHARE) // gap * gap
     place = max(line, now - early)
     return max(now, place), place + gap
 
@@ -48,8 +51,8 @@ def channel_slot(pace: Pace, line: int, now: int) -> tuple[int, int]:
 def pair_slot(pace: Pace, owes: Burst, now: int) -> tuple[int, Burst]:
     """When the next send to this person may begin, and what is owed after it has.
 
-    The documented debt: a burst may be sent within `pair_every`; after it, silence for as long as an even pace would
-    have needed for all of it.
+    The documented debt: a burst may be sent within `pair_every` of its first; after it, silence for as long as an even
+    pace would have needed for all of it.
     """
     every = pace.pair_every // timedelta(microseconds=1)
     if every <= 0:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from procession.core.effect import Effect, EffectDraft
 from procession.core.event import Event
 from procession.core.ids import EffectId, EventId
-from procession.core.lane import Lease
+from procession.core.lane import Lease, PauseDraft
 from procession.core.verdict import Fate
 
 
@@ -37,6 +37,10 @@ class HeldTurn:
     deaths_alone: int
     """Of these, the ones during which nothing else ran in that process."""
     first_try_at: datetime
+    aliases: tuple[str, ...] = ()
+    """The names that lead to this lane now, the newest first."""
+    heard_at: datetime | None = None
+    """When its subject last spoke (`NewEvent.hears`)."""
 
     @property
     def id(self) -> EventId:
@@ -82,16 +86,6 @@ class ReminderDraft:
     name: str
     after: timedelta
     payload: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PauseDraft:
-    """Both sides of the lane are to stop after this turn. The effects of this turn itself still go."""
-
-    duration: timedelta | None
-    keep_effects: bool
-    """False: effects that waited through the pause are dropped at its end."""
-    reason: str
 
 
 SqlWork = Callable[[object], None]

@@ -24,6 +24,16 @@ class Confirmed:
     receipt: Receipt = Receipt.ACCEPTED
 
 
+class Scope(StrEnum):
+    """Whose sends a provider's answer holds back."""
+
+    CONVERSATION = "conversation"
+    CHANNEL = "channel"
+    """All of this channel (a phone number)."""
+    TENANT = "tenant"
+    """All of this tenant."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
     """Known not taken, and worth another try: could not connect, nothing written, or a code that says so."""
@@ -31,7 +41,20 @@ class Deferred:
     after: timedelta
     reason: str
     counts: bool = True
-    """False: no fault of this effect (throttled, account stopped): the try is not counted."""
+    """False: no fault of this effect (throttled): the try is not counted."""
+    scope: Scope = Scope.CONVERSATION
+    """What else is not begun before `after` is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halted:
+    """Known not taken, and nothing will be until somebody acts (a token was revoked, an account is locked): all sends
+    of the scope wait, no try is counted, the operator is told. A replaced credential releases them.
+    """
+
+    reason: str
+    code: str = ""
+    scope: Scope = Scope.TENANT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +81,4 @@ class Absent:
     reason: str = ""
 
 
-Verdict = Confirmed | Deferred | Refused | Uncertain | Absent
+Verdict = Confirmed | Deferred | Halted | Refused | Uncertain | Absent

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from procession.core.limits import BODY_BYTES_MAX
-from procession.ingress.answers import HEALTHY, NO_SUCH_PAGE, NOT_READY, TOO_LARGE, HttpAnswer
+from procession.ingress.answers import HEALTHY, KEPT, NO_SUCH_PAGE, NOT_READY, TOO_LARGE, HttpAnswer
 from procession.ingress.asgi_types import ASGIApp, Receive, Scope, Send
 from procession.ingress.receive import Receiver
 from procession.ports.clock import Clock
@@ -98,7 +98,8 @@ def _events_of(answer: HttpAnswer) -> tuple[dict[str, object], dict[str, object]
         (b"content-length", str(len(answer.body)).encode("ascii")),
         *answer.headers,
     ]
-    if answer.status != 200:
+    if answer != KEPT:
+        # Also a handshake, which is 200 and echoes what somebody has sent.
         headers.append((b"x-content-type-options", b"nosniff"))
     if answer.retry_after is not None:
         headers.append((b"retry-after", str(answer.retry_after).encode("ascii")))

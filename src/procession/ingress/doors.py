@@ -15,7 +15,7 @@ from procession.core.limits import DEDUP_KEEP, REDELIVERY_AGE_MAX
 from procession.ports.connector import Inbound
 from procession.ports.directory import Channel, CollectRule, Directory, Endpoint, Snapshot
 from procession.ports.telemetry import Telemetry
-from procession.ports.vault import PLATFORM, Vault
+from procession.ports.vault import PLATFORM, SecretName, Vault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,8 @@ class DoorOf:
     endpoint: Endpoint
     connector: Inbound
     secrets: tuple[bytes, ...]
+    tokens: Mapping[str, bytes]
+    """The endpoint's further secrets, by field."""
     channels: tuple[Channel, ...]
 
 
@@ -89,10 +91,10 @@ class Doors:
             self._telemetry.warn("ingress.no_connector", endpoint=name, connector=endpoint.connector)
             return None
         owner = endpoint.tenant if endpoint.tenant is not None else PLATFORM
-        secrets: list[bytes] = []
-        for secret in endpoint.signing:
+        opened: dict[SecretName, bytes] = {}
+        for secret in (*endpoint.signing, *endpoint.secrets.values()):
             try:
-                secrets.append(await self._vault.open(owner, secret))
+                opened[secret] = await self._vault.open(owner, secret)
             except (SecretMissing, Misconfigured) as error:
                 # The others still verify; with none left every delivery is refused, and the provider keeps it. A secret
                 # that does not open (another key, a damaged row) is its own endpoint's trouble and nobody else's.
@@ -100,7 +102,11 @@ class Doors:
                 if isinstance(error, Misconfigured):
                     shut.append(error)
         return DoorOf(
-            endpoint=endpoint, connector=connector, secrets=tuple(secrets), channels=snapshot.channels_of(name)
+            endpoint=endpoint,
+            connector=connector,
+            secrets=tuple(opened[secret] for secret in endpoint.signing if secret in opened),
+            tokens={field: opened[secret] for field, secret in endpoint.secrets.items() if secret in opened},
+            channels=snapshot.channels_of(name),
         )
 
     # --- collecting windows ---

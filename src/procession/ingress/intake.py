@@ -41,6 +41,10 @@ def new_event(doors: Doors, arrival: Arrival) -> NewEvent:
         occurred_at=arrival.occurred_at,
         order=arrival.order,
         window=doors.window(tenant, arrival.kind, arrival.text),
+        aliases=arrival.aliases,
+        retires=arrival.retires,
+        hears=arrival.hears,
+        pause=arrival.pause,
     )
 
 

@@ -71,7 +71,7 @@ class Receiver:
         return KEPT
 
     def _handshake(self, door: DoorOf, delivery: Delivery) -> HttpAnswer:
-        answer = door.connector.handshake(door.endpoint, door.secrets, delivery)
+        answer = door.connector.handshake(door.endpoint, door.tokens, delivery)
         if answer is None:
             return NO_SUCH_PAGE
         return HttpAnswer(status=answer.status, body=answer.body, content_type=answer.content_type.encode("ascii"))

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar, cast
 
 from procession.core.errors import Misconfigured
+from procession.core.event import LANE_MERGED
 from procession.core.limits import KIND_CHARS_MAX, TURN_DEADLINE
 from procession.core.retry import Retry
 from procession.lanes.handler import AsyncHandler, Handler, PlainHandler, WhenUsedUp, checked_function
 from procession.lanes.mode import Collect, Mode, One, one
+from procession.lanes.open_turn import is_async
+from procession.lanes.turn import Turn
 from procession.ports.directory import CollectRule
+from procession.runtime.document import Json
 
 H = TypeVar("H", bound=AsyncHandler | PlainHandler)
+Merge = Callable[[dict[str, Json], dict[str, Json]], dict[str, Json]]
 
 _FOUND_MAX: Final = 1_024
 """Kinds whose handler is remembered: kinds may come from outside, and the memory of them must not grow with it."""
@@ -86,6 +91,28 @@ class App:
 
         return declare
 
+    def merges(self, function: Merge) -> Merge:
+        """Declare how two states become one, when two lanes turn out to be one subject's:
+
+            @app.merges
+            def both(state: dict, other: dict) -> dict:
+                return {**other, **state}
+
+        `state` is that of the lane that goes on, `other` that of the lane that ended in it. It is called once for each
+        such lane, in its place among the turns; without it the state of the lane that goes on is kept as it is. Plain
+        and quick: it runs on the engine's loop.
+        """
+        if not callable(function) or is_async(function):
+            raise Misconfigured("@app.merges stands over a plain function of two states that returns one")
+
+        async def merge(turn: Turn) -> None:
+            other = turn.event.data
+            assert isinstance(other, dict), "a store has written it"
+            turn.state = function(turn.state, cast("dict[str, Json]", other["state"]))
+
+        self.on(LANE_MERGED)(merge)
+        return function
+
     @property
     def handlers(self) -> tuple[Handler, ...]:
         """Each once, in the order declared."""
@@ -125,7 +152,8 @@ class App:
 
     def _find(self, kind: str) -> Handler | None:
         exact = self._handlers.get(kind)
-        if exact is not None:
+        if exact is not None or kind == LANE_MERGED:
+            # Only `merges` is for those: a handler of everything means everything that happens at a source.
             return exact
         fitting = [known for known in self._handlers if _fits(known, kind)]
         return self._handlers[max(fitting, key=len)] if fitting else None

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from procession.core.effect import DoubtPolicy, EffectDraft, Gate, RefusedPolicy, Terms
 from procession.core.errors import BadRequest, TurnMisused
 from procession.core.ids import ChannelName, EffectId, effect_id, lane_id
+from procession.core.lane import PauseDraft
 from procession.core.limits import (
     EFFECT_BYTES_MAX,
     EFFECTS_MAX,
@@ -15,7 +16,9 @@ from procession.core.limits import (
     REMINDERS_MAX,
     STEP_BYTES_MAX,
 )
-from procession.core.turn import HeldTurn, Outcome, PauseDraft, ReminderDraft, SqlWork
+from procession.core.turn import HeldTurn, Outcome, ReminderDraft, SqlWork
+from procession.ports.clock import Clock
+from procession.ports.connector import Whom
 from procession.ports.replies import Replies
 from procession.runtime import document
 
@@ -27,6 +30,7 @@ class Asks:
 
     __slots__ = (
         "_asked",
+        "_clock",
         "_held",
         "_replies",
         "cancel_effects",
@@ -39,9 +43,10 @@ class Asks:
         "sql",
     )
 
-    def __init__(self, held: HeldTurn, replies: Replies) -> None:
+    def __init__(self, held: HeldTurn, replies: Replies, clock: Clock) -> None:
         self._held = held
         self._replies = replies
+        self._clock = clock
         self._asked = 0
         self.effects: dict[str, EffectDraft] = {}
         """Those not flushed yet, by key."""
@@ -69,13 +74,13 @@ class Asks:
         tenant = events[0].tenant
         through = ChannelName(channel) if channel is not None else events[0].channel
         lane_key = self._lane_key(to)
+        same_lane = to is None and through == events[0].channel
         try:
-            asked = self._replies.ask(tenant, through, lane_key, action, value)
+            asked = self._replies.ask(tenant, through, self._whom(lane_key, same_lane=same_lane), action, value)
         except BadRequest as refusal:
             raise TurnMisused(str(refusal)) from None
         if len(asked.payload) > EFFECT_BYTES_MAX:
             raise TurnMisused(f"an effect of {len(asked.payload):,} bytes was asked for; at most {EFFECT_BYTES_MAX:,}")
-        same_lane = to is None and through == events[0].channel
         draft = EffectDraft(
             id=effect_id(tenant, self._held.id, place),
             key=place,
@@ -85,6 +90,8 @@ class Asks:
             action=asked.action,
             payload=asked.payload,
             terms=change.applied(asked.terms),
+            aliases=() if same_lane else asked.aliases,
+            about_at=events[-1].occurred_at,
         )
         self._asked += 1
         self.effects[place] = draft
@@ -141,6 +148,12 @@ class Asks:
         if key in self.effects or key in self.flushed:
             raise TurnMisused(f"key={key!r} is used twice in this turn: a key names one effect")
         return key
+
+    def _whom(self, lane_key: str, *, same_lane: bool) -> Whom:
+        now = self._clock.now()
+        if not same_lane:
+            return Whom(lane_key=lane_key, is_known=False, now=now)
+        return Whom(lane_key=lane_key, aliases=self._held.aliases, heard_at=self._held.heard_at, now=now)
 
     def _lane_key(self, to: str | None) -> str:
         if to is None:

@@ -23,7 +23,54 @@ _TEXT_AT: Final = (
     ("message",),
 )
 """Where sources put what a person wrote, the more telling place first."""
+_MEDIA_AT: Final = ("image", "video", "audio", "document", "sticker")
+_REPLY_TO_AT: Final = (
+    ("context", "id"),
+    ("reaction", "message_id"),
+    ("edit", "original_message_id"),
+    ("revoke", "original_message_id"),
+)
+_NAME_AT: Final = (("procession", "contact", "profile", "name"), ("sender", "name"), ("from", "name"))
 _SENDER_AT: Final = (("from",), ("sender",), ("from", "id"), ("sender", "id"))
+
+
+class Media:
+    """A file that came with an event: what the provider says of it."""
+
+    __slots__ = ("_found", "kind")
+
+    def __init__(self, kind: str, found: dict[str, Json]) -> None:
+        self.kind = kind
+        """`image`, `video`, `audio`, `document`, `sticker`."""
+        self._found = found
+
+    @property
+    def id(self) -> str:
+        """By which the provider hands out its bytes."""
+        return self._text("id")
+
+    @property
+    def mime_type(self) -> str:
+        return self._text("mime_type")
+
+    @property
+    def sha256(self) -> str:
+        return self._text("sha256")
+
+    @property
+    def caption(self) -> str:
+        return self._text("caption")
+
+    @property
+    def filename(self) -> str:
+        return self._text("filename")
+
+    def _text(self, name: str) -> str:
+        value = self._found.get(name)
+        return value if isinstance(value, str) else ""
+
+    def __repr__(self) -> str:
+        return f"<Media {self.kind} {self.id}>"
 
 
 class Event:
@@ -74,6 +121,29 @@ class Event:
     def sender(self) -> str:
         """Who it is from, as the source names them; else the lane's key."""
         return self._first_text(_SENDER_AT) or self._stored.lane_key
+
+    @property
+    def media(self) -> "Media | None":
+        """What was sent along: a picture, a voice note, a document. The provider hands out its bytes by its id."""
+        try:
+            whole = self.data
+        except TurnMisused:
+            return None
+        for kind in _MEDIA_AT:
+            found = _at(whole, (kind,))
+            if isinstance(found, dict) and isinstance(found.get("id"), str):
+                return Media(kind=kind, found=found)
+        return None
+
+    @property
+    def reply_to(self) -> str | None:
+        """The provider's id of what this answers or reacts to, if the person said so."""
+        return self._first_text(_REPLY_TO_AT) or None
+
+    @property
+    def sender_name(self) -> str:
+        """The name that the person has given themselves; "" where the source says none."""
+        return self._first_text(_NAME_AT)
 
     @property
     def reminder(self) -> str | None:

@@ -13,7 +13,7 @@ from procession.ports.replies import Replies
 from procession.ports.store import Store
 from procession.ports.telemetry import Telemetry
 from procession.ports.threads import Threads
-from procession.ports.vault import Vault
+from procession.ports.vault import TurnVault
 from procession.runtime.loop import FailStop
 
 
@@ -28,7 +28,7 @@ class Means:
     clock: Clock
     chance: Chance
     telemetry: Telemetry
-    vault: Vault
+    vault: TurnVault
     replies: Replies
     threads: Threads
     worker: WorkerId

@@ -54,7 +54,7 @@ class OpenTurn:
         self.trust = trust
         self.deadline_at = deadline_at
         self.loop = asyncio.get_running_loop()
-        self.asks = Asks(held, means.replies)
+        self.asks = Asks(held, means.replies, means.clock)
         self.memo = Memo(held.steps)
         self.events = tuple([Event(event) for event in held.events])
         self.lost = False

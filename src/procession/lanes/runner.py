@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from procession.core.errors import BadRequest, SqlFailed, StoreBroken, TurnMisused
+from procession.core.event import LANE_MERGED
 from procession.core.lane import Lease
 from procession.core.limits import KEEP_TURNS_MAX, TURN_DEADLINE
 from procession.core.turn import Advance, Delay, HeldTurn, Outcome, Park, SetAside, Settled, Settlement
@@ -90,8 +91,7 @@ class Runner:
             policy = handler.when_used_up if handler is not None else WhenUsedUp.SET_ASIDE
             return self._bare(flight, condemned(held, policy))
         if handler is None:
-            self._count("turn.unhandled", held)
-            return self._bare(flight, unhandled(held.events[0].kind, strict=self._app.strict))
+            return self._bare(flight, self._unhandled(held))
         if not flight.trust.holds():
             # Its claim was answered too late. Nothing of it has begun, so it may be given back.
             self._stopped(flight, Cause.STOP)
@@ -211,6 +211,14 @@ class Runner:
     def _keep_for(self, flight: Flight) -> timedelta | None:
         may = not flight.suspect and flight.row + 1 < KEEP_TURNS_MAX and self._may_keep()
         return self._means.lease_ttl if may else None
+
+    def _unhandled(self, held: HeldTurn) -> Outcome:
+        kind = held.events[0].kind
+        if kind == LANE_MERGED:
+            # The application does not merge states: that of the lane that goes on stays.
+            return Advance()
+        self._count("turn.unhandled", held)
+        return unhandled(kind, strict=self._app.strict)
 
     def _failed(self, held: HeldTurn, handler: Handler, failure: Failure) -> Outcome:
         draw = self._means.chance.uniform(0.0, 1.0)

@@ -11,7 +11,7 @@ are remembered, and what it asks for is kept only with the try that succeeds.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import TimeoutError as NoAnswer
 from datetime import timedelta
 from functools import partial
@@ -20,7 +20,9 @@ from typing import Final, ParamSpec, TypeVar, cast, overload
 from procession.core.effect import DoubtPolicy, Gate, RefusedPolicy
 from procession.core.errors import LaneLost, TurnMisused
 from procession.core.ids import ChannelName, EffectId, EventId, LaneId, TenantId, effect_id
-from procession.core.turn import Delay, Park, PauseDraft, SetAside, SqlWork, Step
+from procession.core.lane import PauseDraft
+from procession.core.limits import ANSWER_WINDOW
+from procession.core.turn import Delay, Park, SetAside, SqlWork, Step
 from procession.lanes.asks import terms_change
 from procession.lanes.event import Event
 from procession.lanes.log import TurnLog
@@ -160,6 +162,35 @@ class TurnFace:
         change = terms_change(gate, doubt, on_refused, answer_within)
         return self._open.asks.effect(action, payload, key=key, to=to, channel=channel, change=change)
 
+    def template(
+        self,
+        name: str,
+        *,
+        language: str = "en",
+        components: Sequence[object] = (),
+        key: str | None = None,
+        to: str | None = None,
+        channel: str | None = None,
+    ) -> EffectId:
+        """Ask for an approved template, which may be sent at any time, also when the person has long been silent.
+
+        As `turn.send("template", …)`; `components` are the provider's own.
+        """
+        value: dict[str, object] = {"name": name, "language": {"code": language}}
+        if components:
+            value["components"] = list(components)
+        return self.send("template", value, key=key, to=to, channel=channel)
+
+    @property
+    def window_left(self) -> timedelta | None:
+        """How long free text may still be sent: 24 hours from when the person last wrote. Zero: not any more, nothing
+        but templates. None: this lane's channel has heard from nobody, or knows no such window.
+        """
+        heard_at = self._open.held.heard_at
+        if heard_at is None:
+            return None
+        return max(timedelta(0), heard_at + ANSWER_WINDOW - self._open.means.clock.now())
+
     def cancel_effect(self, key: str) -> None:
         """Take an effect back: of this turn by its key, of any turn by its id. What was begun is not recalled."""
         self._open.check_undecided("cancel_effect(…)")
@@ -271,7 +302,7 @@ class Turn(TurnFace):
     async def secret(self, name: str) -> bytes:
         """A secret of this tenant (a model's key, a calendar's token), opened for this turn. Audited; never keep it."""
         self._open.check(f"secret({name!r})")
-        return await self._open.means.vault.open(self.tenant, _secret_name(name))
+        return await self._open.means.vault.open_for(self.tenant, _secret_name(name), self.id)
 
 
 class PlainTurn(TurnFace):
@@ -309,7 +340,7 @@ class PlainTurn(TurnFace):
     def secret(self, name: str) -> bytes:
         """As `Turn.secret`."""
         self._open.check(f"secret({name!r})")
-        return self._wait(_awaited(self._open.means.vault.open(self.tenant, _secret_name(name))))
+        return self._wait(_awaited(self._open.means.vault.open_for(self.tenant, _secret_name(name), self.id)))
 
     def _wait(self, waiting: Coroutine[object, object, T]) -> T:
         """Let the loop do it, and block this thread until it has; never longer than the turn may take."""

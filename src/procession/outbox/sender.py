@@ -17,7 +17,7 @@ from procession.core.errors import SecretMissing, StoreError
 from procession.core.event import Intake, Sighting
 from procession.core.ids import EndpointName
 from procession.core.turn import Began, HeldEffect, NotBegun, Recorded
-from procession.core.verdict import Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
+from procession.core.verdict import Confirmed, Deferred, Fate, Halted, Refused, Uncertain, Verdict
 from procession.outbox.means import Means
 from procession.outbox.outlets import Outlet
 from procession.ports.bell import Ring
@@ -57,7 +57,7 @@ class Sender:
             attempt = held.effect.attempts
             verdict = await self._probe(held, kept, ready)
         else:
-            began = await self._begin(held, kept)
+            began = await self._begin(held, kept, ready)
             if began is None:
                 return None
             attempt = began.attempt
@@ -82,13 +82,16 @@ class Sender:
 
     # --- begin ---
 
-    async def _begin(self, held: HeldEffect, kept: Kept) -> Began | None:
+    async def _begin(self, held: HeldEffect, kept: Kept, ready: Ready | Verdict) -> Began | None:
         attempt = held.effect.attempts + 1
-        answer = await self._insist(lambda: self._means.store.begin(held.lease, held.effect.id, attempt), kept)
+        pace = ready.outlet.connector.pace(ready.outlet.channel) if isinstance(ready, Ready) else None
+        answer = await self._insist(lambda: self._means.store.begin(held.lease, held.effect.id, attempt, pace), kept)
         match answer:
             case Began():
                 return answer
             case NotBegun():
+                # It may have been told its place in the channel's line, a few milliseconds ahead.
+                self._means.bell.ring(Ring.UPKEEP)
                 self._means.telemetry.count("outbox.not_begun")
                 self._means.telemetry.note("outbox.not_begun", effect=held.effect.id, reason=answer.reason)
             case None:
@@ -134,7 +137,7 @@ class Sender:
             )
         finally:
             kept.ending = False
-        self._count(verdict)
+        self._count(held.effect, verdict)
         if recorded is None or recorded.fate is Fate.LOST:
             self._means.telemetry.count("outbox.record_lost")
             await self._testify(held, verdict)
@@ -169,8 +172,18 @@ class Sender:
             write, trust=kept.trust, chance=self._means.chance, telemetry=self._means.telemetry, stage="outbox"
         )
 
-    def _count(self, verdict: Verdict) -> None:
-        self._means.telemetry.count(f"outbox.{type(verdict).__name__.lower()}")
+    def _count(self, effect: Effect, verdict: Verdict) -> None:
+        if not isinstance(verdict, Halted):
+            self._means.telemetry.count(f"outbox.{type(verdict).__name__.lower()}")
+            return
+        self._means.telemetry.count("outbox.halted", tenant=effect.tenant)
+        self._means.telemetry.warn(
+            "outbox.halted",
+            tenant=effect.tenant,
+            channel=effect.channel,
+            scope=verdict.scope,
+            reason=f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason,
+        )
 
 
 def _comes_due(effect: Effect, verdict: Verdict) -> bool:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from procession.core.effect import Effect, Repeatability
+from procession.core.effect import Effect, Repeatability, Terms
 from procession.core.event import Order, Sighting
 from procession.core.ids import ChannelName, TenantId
+from procession.core.lane import PauseDraft
+from procession.core.pace import Pace
 from procession.core.verdict import Verdict
 from procession.ports.directory import Channel, Endpoint, Setting
 from procession.ports.wire import WirePort
@@ -55,6 +57,11 @@ class Arrival:
     order: Order | None = None
     text: str | None = None
     """What a person wrote, where that is what the event is: flush words are looked for in it."""
+    aliases: tuple[str, ...] = ()
+    """Names of the subject, `lane_key` among them: see `core.event.NewEvent`."""
+    retires: tuple[str, ...] = ()
+    hears: bool = False
+    pause: PauseDraft | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +110,8 @@ class Inbound(Protocol):
 
     def parse(self, endpoint: Endpoint, channels: Sequence[Channel], delivery: Delivery) -> Parsed: ...
 
-    def handshake(self, endpoint: Endpoint, secrets: Sequence[bytes], delivery: Delivery) -> Answer | None:
-        """The answer to a GET, where the provider asks for one."""
+    def handshake(self, endpoint: Endpoint, tokens: Mapping[str, bytes], delivery: Delivery) -> Answer | None:
+        """The answer to a GET, where the provider asks for one. `tokens`: the endpoint's further secrets, by field."""
         ...
 
 
@@ -122,6 +129,31 @@ class Call:
     """Asked immediately before the first byte: False means that trust is gone."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whom:
+    """Whom an effect goes to, as the turn that asks for it knows it."""
+
+    lane_key: str
+    aliases: tuple[str, ...] = ()
+    """The names that lead to the lane, the newest first; none where only a key was given."""
+    heard_at: datetime | None = None
+    """When it was last heard from."""
+    is_known: bool = True
+    """False: only a key was given, so that nothing is known of the lane; the store will see."""
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shaped:
+    """What a handler asked for, in the connector's own terms."""
+
+    action: str
+    value: object
+    """A JSON document, or the payload itself as bytes."""
+    aliases: tuple[str, ...] = ()
+    """Names of the conversation that it goes to; see `core.event.NewEvent`."""
+
+
 class Outbound(Protocol):
     """O1. `perform` writes nothing before `may_begin()` said yes, and calls nobody but the wire.
     O2. The provider's code decides; without one, only `NotSent` of the wire is Deferred, and everything else is
@@ -135,10 +167,24 @@ class Outbound(Protocol):
         """The actions that this connector performs (`http`), each with what a repeat does."""
         ...
 
+    def shape(self, channel: Channel, whom: Whom, action: str | None, value: object) -> Shaped:
+        """What is to be sent when a handler asks for `action` with `value`, or (None) replies with it. Raises
+        `BadRequest` for what cannot be sent now or ever, and says what could be asked for instead.
+        """
+        ...
+
+    def terms(self, settings: Mapping[str, Setting], action: str) -> Terms:
+        """How an effect of a channel with these settings is to be sent. Raises `Misconfigured`."""
+        ...
+
     def check_payload(self, action: str, payload: bytes) -> None:
         """Raise `BadRequest` for what the provider could never take: it then fails in the handler, not in the
         outbox.
         """
+        ...
+
+    def pace(self, channel: Channel) -> Pace | None:
+        """How often the provider lets this channel send. None: as often as one likes."""
         ...
 
     async def perform(self, call: Call, wire: WirePort) -> Verdict: ...

@@ -163,6 +163,18 @@ class Counts:
     duplicates: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaltView:
+    """Sends that are held back, of a channel or (channel None) of a whole tenant."""
+
+    tenant: TenantId
+    channel: ChannelName | None
+    since: datetime
+    until: datetime | None
+    """None: until it is released."""
+    reason: str
+
+
 class Console(Protocol):
     # --- reading ---
     async def counts(self, tenant: TenantId | None = None) -> Counts: ...
@@ -246,6 +258,16 @@ class Console(Protocol):
     async def resolve(self, tenant: TenantId, effect: EffectId, how: str, *, actor: str) -> bool:
         """End a doubt by hand. `sent`: CONFIRMED; `resend`: PENDING again, `resends` + 1 (may duplicate); `skip`:
         SKIPPED. A conversation that is parked for it goes on. False: it is not in doubt (any more).
+        """
+        ...
+
+    async def halts(self, tenant: TenantId | None = None) -> tuple[HaltView, ...]:
+        """What is held back now (begin B4), the oldest first."""
+        ...
+
+    async def release(self, tenant: TenantId, channel: ChannelName | None = None, *, actor: str) -> bool:
+        """End what holds the channel back, or (None) the tenant with all its channels: lanes that wait for it are
+        looked at at once. False: nothing did.
         """
         ...
 

@@ -33,6 +33,8 @@ class Endpoint:
     """None: of the platform; several tenants' channels may be bound to it."""
     signing: tuple[SecretName, ...] = ()
     """Several are valid at once, so that a secret can be changed without losing a delivery."""
+    secrets: Mapping[str, SecretName] = field(default_factory=dict[str, SecretName])
+    """Further ones, by field: what a handshake is checked against (`verify_token`)."""
     settings: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
     """Of the connector: header names, pointers, tolerances. The connector checks them when they are applied."""
 

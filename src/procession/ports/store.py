@@ -20,6 +20,22 @@ G7. No operation reads or changes a row of a tenant that its arguments do not na
 G8. A lane that an operation leaves unheld rests in the phase that `core.lane.resting` computes.
 G9. Rows that belong to several lanes are locked in one order (turns before sends; by tenant, lane), whatever the
     arguments' order.
+
+Two lanes of one tenant and channel may turn out to be one subject's (A10). Then they are merged:
+
+X1. The one that was made first survives. The other takes nothing new: what is accepted, asked for or reminded for it
+    from now on, under whatever name, is the survivor's. Whoever pauses, resumes or skips one of them means both.
+X2. What it has open comes to its end in its own lane: a turn that was claimed (until it is done, set aside or skipped),
+    and the head effect if its lane is held, or if it is more than pending or was ever begun. Everything else moves to
+    the survivor at once, behind what waits there, in its own order: waiting events and effects take the survivor's next
+    places, held events wait on for theirs, reminders keep their time (the survivor's of the same name stays). A
+    set-aside event that is replayed, before or after, takes the survivor's next place too, `late`, with its steps.
+X3. Until a merged lane's side has come to its end, nothing of the same side of the survivor is claimed; it is WAITING.
+X4. The survivor keeps its state. If the other has one when its turns have come to their end, an event of the kind
+    `lane.merged`, with that lane's key and state in it, takes the survivor's next place (before what moves, if they
+    had ended already).
+X5. A pause of the other is the survivor's too, if it is longer; so is a park that is for nothing that is still open.
+X6. `heard_at` is the later of the two, and so is the burst that is owed for. Ids never change.
 """
 
 from collections.abc import Sequence
@@ -31,6 +47,7 @@ from procession.core.effect import EffectDraft
 from procession.core.event import Acceptance, Intake
 from procession.core.ids import EffectId, EventId, WorkerId
 from procession.core.lane import Lease
+from procession.core.pace import Pace
 from procession.core.turn import Began, HeldEffect, HeldTurn, NotBegun, Recorded, Settled, Settlement, Step
 from procession.core.verdict import Fate, Verdict
 
@@ -108,6 +125,16 @@ class Store(Protocol):
             acceptance: `EffectMove.SIGHT` for an effect that has not ended (a failed one proves it too). Doubt, gate
             and park of the conversation are looked at anew.
         A9. Each quarantined body is stored once under its id.
+        A10. A fresh event with `aliases` goes to the lane that they lead to, in its tenant and channel. If they lead to
+            several, these are one subject's: they are merged (X1 to X6) before the event is placed. From then on all
+            of its names lead there; but those that it `retires` only for ALIAS_RETIRED_KEEP, and only what has no
+            other name: such an event is late, and changes no name. In company a retired name is somebody else's by
+            now, and leads nowhere. If none leads anywhere: to `lane`; and if that was led to by names before, it is
+            another subject's: then to a new lane with the same key.
+        A11. A fresh event that `hears` moves the lane's `heard_at` on to its `occurred_at` (not past the present; None:
+            the present); never back. Also one that is HELD, or DROPPED as stale: the subject has spoken all the same.
+        A12. A fresh event with `pause` pauses both sides of its lane as `Console.pause` does; one that is there and
+            lasts as long, or longer, stays.
 
         Requires: the tenants and channels exist (an application's ingress routes only to known ones; the store does
         not check).
@@ -176,7 +203,7 @@ class Store(Protocol):
         T2. Advance: the cursor passes the turn's events (DONE); state, effects, reminders, pause and the handler's SQL
             are kept with it.
         T3. Each effect whose id is not in the store takes its conversation's next oseq, in order; one that is there is
-            left as it is.
+            left as it is. The conversation of one with `aliases` is found as in A10.
         T4. Delay: the head waits for `after`; tries stay (or, not `counts`, one is taken back); the turn's events stay
             frozen.
         T5. Park: the lane is PARKED with the reason until an operator acts. Tries stay.
@@ -204,7 +231,7 @@ class Store(Protocol):
         """
         ...
 
-    async def begin(self, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
+    async def begin(self, lease: Lease, effect: EffectId, attempt: int, pace: Pace | None = None) -> Began | NotBegun:
         """Arm an effect, before its first byte.
 
         Requires: `attempt` is one more than the effect's `attempts` as it was claimed.
@@ -213,7 +240,18 @@ class Store(Protocol):
             under this epoch: answers the same again.
         B2. A conversation that is paused (and the pause covers the effect), an effect that was cancelled or proven
             meanwhile, and a store that has paused sending (new era): not begun, the lane rests.
-        B3. Older than `terms.answer_within`: REFUSED with reason "too old"; `on_refused` applies; the lane rests.
+        B3. Older than `terms.answer_within` (since it was asked for, or since `about_at`): REFUSED with reason "too
+            old"; `on_refused` applies; the lane rests. Likewise, with `terms.window`, when the lane was never heard
+            from, or longer ago than that: "the window is closed".
+        B4. Its tenant or channel is held back (D9, D10): not begun; the lane waits until that is over (where only a
+            release ends it: HALT_LOOK at a time). A lane that is put to rest while its PENDING head is held back waits
+            at once. A DOUBT may be probed all the same: that sends nothing.
+        B5. With `pace`: one that comes before its place in the channel's line (`core.pace.channel_slot`) is not begun;
+            it keeps that place, and the lane waits for it. One that its conversation's pace (`pair_slot`, at that
+            place) would let go later still takes no place: the lane waits for its conversation first. Both are counted
+            over all callers, and only for what is begun or has a place. A place that was kept is good from its moment
+            on, under any later pace; but one whose moment passed while it was held back is given up, so that not all
+            of these go at once when that is over.
         """
         ...
 
@@ -237,6 +275,12 @@ class Store(Protocol):
             have been taken. What would end it as not sent (a refusal, tries used up, too old) puts it in DOUBT
             instead, and it is not cancelled, by nobody. A RESEND that was declared (by policy or an operator) ends
             that.
+        D9. Deferred with scope CHANNEL or TENANT: also, nothing of that channel, or of that tenant, is begun before
+            `after` is over (the longer of several counts). So also if a sighting has ended this effect meanwhile.
+        D10. Halted: as Deferred without counting, and nothing of its scope is begun until `Console.release`. Of the
+            scope CONVERSATION: the conversation is PARKED, until it is resumed.
+        D11. With `gate.unshown`: if the channel had never had a sighting of SENT or more (or a failed one; of whatever
+            effect) when this one became CONFIRMED, its gate waits no longer than that.
         D7. Afterwards the lane rests; with `ttl`, if its next effect may be begun at once, it stays held, under a new
             epoch, and is answered.
         """
@@ -274,7 +318,7 @@ class Store(Protocol):
             An effect stays at least as long as the first event of its turn: until then that turn may be tried once
             more, and what it has flushed must not be sent again.
         P2. SET_ASIDE events, quarantine and audit stay until an operator drops them. Lanes keep their counters for
-            ever.
+            ever. Names that were retired longer ago than ALIAS_RETIRED_KEEP are forgotten, whatever `keep` is.
         """
         ...
 

@@ -1,10 +1,12 @@
 """What something waits for, in words: the same words from every store."""
 
+from collections.abc import Sequence
 from datetime import MAXYEAR, UTC, datetime
 from typing import Final
 
 from procession.core.effect import EffectState, Receipt
 from procession.core.lane import Phase
+from procession.ports.console import HaltView
 
 NO_END: Final = datetime.max.replace(tzinfo=UTC)
 """Of a pause that only an operator ends."""
@@ -44,8 +46,14 @@ def effect_waits(
     doubt_until: datetime | None,
     gate: tuple[int, Receipt] | None,
     reason: str,
+    holds: Sequence[HaltView] = (),
+    place_at: datetime | None = None,
+    pair_at: datetime | None = None,
 ) -> str:
-    """For an effect that has not ended. `gate`: the place and receipt that the conversation's head waits for."""
+    """For an effect that has not ended. `gate`: the place and receipt that the conversation's head waits for. `holds`:
+    what holds its channel and its tenant back, or did; `place_at`: its place in the channel's line; `pair_at`: when its
+    conversation has paid for its burst.
+    """
     if phase is Phase.PARKED:
         return f"an operator: {reason}"
     if gate is not None:
@@ -58,8 +66,27 @@ def effect_waits(
         return f"proof, until {clock_words(doubt_until)}"
     match phase:
         case Phase.WAITING:
-            return f"its next try at {clock_words(wake_at)}"
+            return _waits_for_its_turn(wake_at, holds, place_at, pair_at)
         case Phase.PAUSED:
             return f"the end of the conversation's pause: {clock_words(wake_at)}"
         case _:
             return "a free slot"
+
+
+def _waits_for_its_turn(
+    wake_at: datetime | None, holds: Sequence[HaltView], place_at: datetime | None, pair_at: datetime | None
+) -> str:
+    """For a head that may not be begun yet."""
+    # One that is over, or was released, ends before the moment that is waited for.
+    there = [hold for hold in holds if hold.until is None or (wake_at is not None and hold.until >= wake_at)]
+    if there:
+        hold = max(there, key=lambda hold: NO_END if hold.until is None else hold.until)
+        whose = "account" if hold.channel is None else "channel"
+        if hold.until is None:
+            return f"an operator, since the {whose} is halted: {hold.reason}"
+        return f"its {whose}, which is held back until {clock_words(hold.until)}: {hold.reason}"
+    if place_at is not None and place_at == wake_at:
+        return f"its place in the channel's line, at {clock_words(place_at)}"
+    if pair_at is not None and pair_at == wake_at:
+        return f"the pace of its conversation, until {clock_words(pair_at)}"
+    return f"its next try at {clock_words(wake_at)}"

@@ -166,6 +166,7 @@ class Stage:
             kind=kind,
             payload=payload,
             window=self._window(kind, payload),
+            hears=True,
         )
         await self._store.accept(Intake(endpoint=EndpointName("stage"), events=(new,)))
         return provider_id

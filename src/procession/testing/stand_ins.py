@@ -8,8 +8,9 @@ import msgspec
 
 from procession.core.effect import Terms
 from procession.core.errors import BadRequest, SecretMissing
-from procession.core.ids import ChannelName, TenantId
+from procession.core.ids import ChannelName, EventId, TenantId
 from procession.ports.bell import Ring
+from procession.ports.connector import Whom
 from procession.ports.replies import Asked
 from procession.ports.vault import SecretName
 
@@ -93,6 +94,10 @@ class OpenVault:
             )
         return self._secrets[name]
 
+    async def open_for(self, tenant: TenantId, name: SecretName, turn: EventId) -> bytes:
+        del turn
+        return await self.open(tenant, name)
+
     async def seal(self, tenant: TenantId, name: SecretName, plain: bytes, actor: str) -> bool:
         del tenant, actor
         fresh = self._secrets.get(name) != plain
@@ -111,8 +116,8 @@ class OpenVault:
 class AnyReply:
     """Takes every reply and every action as it is: no connector is there to object."""
 
-    def ask(self, tenant: TenantId, channel: ChannelName, lane_key: str, action: str | None, value: object) -> Asked:
-        del tenant, channel, lane_key
+    def ask(self, tenant: TenantId, channel: ChannelName, whom: Whom, action: str | None, value: object) -> Asked:
+        del tenant, channel, whom
         try:
             payload = value if isinstance(value, bytes) else msgspec.json.encode(value)
         except (TypeError, ValueError, OverflowError) as error:

@@ -1,21 +1,22 @@
 """What a reply is made of, and what a handler is told that asks for something that cannot be."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from procession.app.replies import ChannelReplies, http_reply
+from procession.app.replies import ChannelReplies
 from procession.app.seen import SeenDirectory
 from procession.app.wiring import World, replies_of
-from procession.connectors.terms import read_terms
 from procession.core.effect import Receipt, Repeatability
 from procession.core.errors import BadRequest
 from procession.core.ids import ChannelName, TenantId
+from procession.ports.connector import Whom
 from procession.ports.directory import Setting
 from tests.unit.app.scene import ACME, FIELDS, plan, scene
 
 MAIN = ChannelName("shop")
+BOB = Whom(lane_key="bob", now=datetime(2030, 1, 7, tzinfo=UTC))
 
 
 async def _replies(channel: Mapping[str, Setting] = FIELDS) -> tuple[World, ChannelReplies]:
@@ -27,8 +28,8 @@ async def _replies(channel: Mapping[str, Setting] = FIELDS) -> tuple[World, Chan
 async def test_a_text_says_whom_it_is_for_and_a_document_goes_as_it_is() -> None:
     _, replies = await _replies()
 
-    text = replies.ask(ACME, MAIN, "bob", None, "hello")
-    document = replies.ask(ACME, MAIN, "bob", None, {"any": [1, None]})
+    text = replies.ask(ACME, MAIN, BOB, None, "hello")
+    document = replies.ask(ACME, MAIN, BOB, None, {"any": [1, None]})
 
     assert (text.action, text.payload) == ("http", b'{"reply":"hello","to":"bob"}')
     assert (document.action, document.payload) == ("http", b'{"any":[1,null]}')
@@ -37,14 +38,14 @@ async def test_a_text_says_whom_it_is_for_and_a_document_goes_as_it_is() -> None
 async def test_with_an_action_the_value_is_the_payload() -> None:
     _, replies = await _replies()
 
-    assert replies.ask(ACME, MAIN, "bob", "http", b"\x00raw").payload == b"\x00raw"
-    assert replies.ask(ACME, MAIN, "bob", "http", "text").payload == b'"text"'
+    assert replies.ask(ACME, MAIN, BOB, "http", b"\x00raw").payload == b"\x00raw"
+    assert replies.ask(ACME, MAIN, BOB, "http", "text").payload == b'"text"'
 
 
 async def test_the_terms_are_the_channels_own() -> None:
     _, replies = await _replies({**FIELDS, "gate": "sent", "tries_max": 3})
 
-    terms = replies.ask(ACME, MAIN, "bob", None, "hello").terms
+    terms = replies.ask(ACME, MAIN, BOB, None, "hello").terms
 
     assert (terms.repeatability, terms.gate.receipt, terms.tries_max) == (Repeatability.KEYED, Receipt.SENT, 3)
 
@@ -53,11 +54,11 @@ async def test_changed_terms_hold_from_the_next_reply_on() -> None:
     world, desk = await scene()
     await desk.apply(plan(), actor="anna")
     replies = replies_of(world)
-    assert replies.ask(ACME, MAIN, "bob", None, "a").terms.doubt_wait == timedelta(seconds=60)
+    assert replies.ask(ACME, MAIN, BOB, None, "a").terms.doubt_wait == timedelta(seconds=60)
 
     await desk.apply(plan(channel={**FIELDS, "doubt_wait": 5}), actor="anna")
 
-    assert replies.ask(ACME, MAIN, "bob", None, "a").terms.doubt_wait == timedelta(seconds=5)
+    assert replies.ask(ACME, MAIN, BOB, None, "a").terms.doubt_wait == timedelta(seconds=5)
 
 
 @pytest.mark.parametrize(
@@ -77,26 +78,18 @@ async def test_what_cannot_be_sent_is_told_to_the_handler(
     _, replies = await _replies()
 
     with pytest.raises(BadRequest, match=says):
-        replies.ask(TenantId(tenant), ChannelName(channel), "bob", action, value)
-
-
-async def test_a_connector_without_a_way_to_reply_needs_an_action() -> None:
-    world, _ = await _replies()
-    replies = ChannelReplies(world.open.directory, world.outbound, {}, read_terms)
-
-    with pytest.raises(BadRequest, match="name an action"):
-        replies.ask(ACME, MAIN, "bob", None, "hello")
+        replies.ask(TenantId(tenant), ChannelName(channel), BOB, action, value)
 
 
 async def test_whatever_is_read_of_the_directory_is_known_to_replies() -> None:
     """An event of a new channel may be accepted before anybody else has looked at the directory."""
     world, desk = await scene()
     seen = SeenDirectory(world.open.directory)
-    replies = ChannelReplies(seen, world.outbound, {"plain": http_reply}, read_terms)
+    replies = ChannelReplies(seen, world.outbound)
     await desk.apply(plan(), actor="anna")
     with pytest.raises(BadRequest, match="it has none"):
-        replies.ask(ACME, MAIN, "bob", None, "hello")
+        replies.ask(ACME, MAIN, BOB, None, "hello")
 
     await seen.snapshot()
 
-    assert replies.ask(ACME, MAIN, "bob", None, "hello").action == "http"
+    assert replies.ask(ACME, MAIN, BOB, None, "hello").action == "http"

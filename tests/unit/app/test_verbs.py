@@ -54,6 +54,7 @@ async def test_what_is_read_there_is_what_is_read_here() -> None:
     assert await there.quarantine() == await here.quarantine()
     assert await there.asides() == ()
     assert await there.doubts() == ()
+    assert await there.halts() == await here.halts() == ()
     assert await there.secrets() == await here.secrets()
     assert await there.findings() == await here.findings()
     assert await there.audit(limit=2) == await here.audit(limit=2)
@@ -87,6 +88,7 @@ async def test_an_act_there_is_done_and_names_its_actor() -> None:
     assert await there.secret_set(ACME, SecretName("key"), b"\x00\xff", actor="anna")
     await there.secret_forget(ACME, SecretName("key"), actor="bea")
     assert await there.sending(paused=True, actor="cleo")
+    assert not await there.release(ACME, actor="cleo")
     assert await there.skip("bob", actor="dora") is not None
     assert await there.skip("bob", actor="dora") is None
 

@@ -45,8 +45,10 @@ def test_every_command_has_json_and_a_help_text(path: tuple[str, ...]) -> None:
 
 READING = {
     *(("why",), ("lanes",), ("lane", "show"), ("aside", "list"), ("quarantine", "list"), ("doubt", "list")),
+    *(("tenant", "list"), ("endpoint", "list"), ("channel", "list")),
     *(("secret", "list"), ("audit",), ("config",), ("doctor",), ("migrate",), ("version",), ("serve",)),
-    *(path for path in ALL if path[0] in ("selftest", "bench", "demo")),
+    ("sending", "show"),
+    *(path for path in ALL if path[0] in ("selftest", "simulate", "bench", "demo")),
 }
 
 
@@ -61,7 +63,8 @@ def test_the_commands_that_were_promised_are_there() -> None:
         "serve why lanes apply config doctor migrate restore version demo bench",
         "lane show,lane pause,lane resume,lane skip,lane replay,aside list,aside show,aside replay,aside drop",
         "quarantine list,quarantine show,quarantine route,quarantine drop,doubt list,doubt resolve",
-        "sending pause,sending resume,selftest simulate,selftest planted,selftest chaos,bench memory",
+        "sending pause,sending resume,sending show,sending release",
+        "selftest simulate,selftest planted,selftest chaos,bench memory,simulate whatsapp",
     )
     names = [*promised[0].split(), *",".join(promised[1:]).split(",")]
 

@@ -6,10 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from procession import App, Gate, LaneLost, Receipt, SecretMissing, Turn, TurnMisused
+from procession import App, Gate, LaneLost, PlainTurn, Receipt, SecretMissing, Turn, TurnMisused
 from procession.core.effect import DoubtPolicy, RefusedPolicy
+from procession.core.ids import EventId, TenantId
 from procession.core.limits import EFFECTS_MAX, STATE_BYTES_MAX, STEP_BYTES_MAX
+from procession.ports.vault import SecretName
 from procession.testing import Played, Stage, play
+from procession.testing.stand_ins import OpenVault
 
 Body = Callable[[Turn], Awaitable[object]]
 
@@ -398,6 +401,28 @@ async def test_a_handler_cannot_open_what_its_tenant_did_not_name(name: str) -> 
 
     with pytest.raises(TurnMisused, match="secrets that its tenant named"):
         await play(_app(body), "event", secrets={name: b"x"})
+
+
+async def test_a_secret_is_opened_for_its_turn_so_that_the_audit_can_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, str, str]] = []
+
+    async def open_for(_: OpenVault, tenant: TenantId, name: SecretName, turn: EventId) -> bytes:
+        opened.append((tenant, name, turn))
+        return b"sk"
+
+    async def body(turn: Turn) -> None:
+        turn.reply((await turn.secret("model-key")).decode() + turn.id)
+
+    app = _app(body)
+
+    @app.on("plain")
+    def plain(turn: PlainTurn) -> None:
+        turn.reply(turn.secret("model-key").decode() + turn.id)
+
+    monkeypatch.setattr(OpenVault, "open_for", open_for)
+    for kind in ("event", "plain"):
+        [said] = (await Stage(app, tenant="acme").play(kind)).replies
+        assert opened.pop() == ("acme", "model-key", str(said).removeprefix("sk"))
 
 
 async def test_a_secret_that_is_missing_is_named() -> None:

@@ -8,14 +8,16 @@ from procession.core.effect import EffectDraft, Repeatability, Terms
 from procession.core.errors import SecretMissing
 from procession.core.event import Intake, NewEvent
 from procession.core.ids import ChannelName, EndpointName, EventId, LaneId, TenantId, WorkerId, effect_id, event_id
+from procession.core.pace import Pace
 from procession.core.turn import Advance, HeldEffect, Settlement
 from procession.core.verdict import Confirmed, Verdict
 from procession.outbox.means import Means
 from procession.outbox.outlets import Outlets
 from procession.outbox.sender import Sender
-from procession.ports.connector import Call
+from procession.ports.clock import Clock
+from procession.ports.connector import Call, Shaped, Whom
 from procession.ports.console import EffectView
-from procession.ports.directory import Channel, Snapshot, Tenant
+from procession.ports.directory import Channel, Setting, Snapshot, Tenant
 from procession.ports.store import Ask, Store
 from procession.ports.vault import SecretName
 from procession.ports.wire import WireAnswer, WirePort, WireRequest
@@ -42,6 +44,7 @@ class SaidConnector:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        self.own_pace: Pace | None = None
         self.act: Callable[[Call], Awaitable[Verdict]] = self._confirm
         self.probing: Callable[[Call], Awaitable[Verdict]] = self._confirm
 
@@ -51,6 +54,18 @@ class SaidConnector:
 
     def actions(self) -> Mapping[str, Repeatability]:
         return {"say": Repeatability.UNSAFE}
+
+    def shape(self, channel: Channel, whom: Whom, action: str | None, value: object) -> Shaped:
+        del channel, whom
+        return Shaped(action=action or "say", value=value)
+
+    def terms(self, settings: Mapping[str, Setting], action: str) -> Terms:
+        del settings
+        return Terms(repeatability=self.actions()[action])
+
+    def pace(self, channel: Channel) -> Pace | None:
+        del channel
+        return self.own_pace
 
     def check_payload(self, action: str, payload: bytes) -> None: ...
 
@@ -85,25 +100,26 @@ class Secrets:
 
 
 class Scene:
-    def __init__(self, store: type[MemoryStore] = MemoryStore) -> None:
+    def __init__(self, store: type[MemoryStore] = MemoryStore, clock: Clock | None = None) -> None:
         self.clock = ManualClock()
-        self.store = store(clock=self.clock)
+        """Not in use where another was handed over."""
+        self.store = store(clock=clock or self.clock)
         self.connector = SaidConnector()
         self.secrets = Secrets()
         self.notebook = Notebook()
         self.effects: list[EffectDraft] = []
         self.outlets = Outlets(self.store.directory, self.secrets, {"said": self.connector})
-        self.means = self._means(self.store)
+        self.means = self._means(self.store, clock)
         self.sender = Sender(self.means, TTL)
 
-    def _means(self, store: Store) -> Means:
+    def _means(self, store: Store, clock: Clock | None) -> Means:
         return Means(
             worker=WorkerId("w"),
             store=store,
             outlets=self.outlets,
             wire=NoWire(),
             bell=NobodyListens(),
-            clock=self.clock,
+            clock=clock or self.clock,
             chance=NoChance(),
             telemetry=self.notebook,
             fail_stop=_never,
@@ -120,6 +136,17 @@ class Scene:
         wanted = Snapshot(tenants={ACME: Tenant(id=ACME)}, channels={(ACME, MAIN): channel})
         await self.store.directory.change(wanted, actor="tester")
         return self
+
+    async def crowd(self, conversations: int) -> None:
+        """So many conversations each want to send."""
+        turns = [event_id(ACME, MAIN, f"crowd-{number}") for number in range(conversations)]
+        events = tuple(
+            replace(_event(turn), lane=LaneId(f"ln_{turn}"), lane_key=turn, provider_id=turn) for turn in turns
+        )
+        await self.store.accept(Intake(endpoint=EndpointName("here"), events=events))
+        for held in await self.store.claim_turns(Ask(worker=WorkerId("w"), lanes_max=conversations, ttl=TTL)):
+            draft = replace(_draft(held.id, 0, Terms()), lane=held.lease.lane, lane_key=held.lane_key)
+            await self.store.settle(Settlement(lease=held.lease, turn=held.id, outcome=Advance(), effects=(draft,)))
 
     async def ask_for(self, *terms: Terms) -> None:
         """Settle one turn that asks for an effect with each of these terms."""

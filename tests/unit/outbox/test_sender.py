@@ -1,6 +1,7 @@
 """The story of one effect, and what each interruption of it leaves behind."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,13 +10,19 @@ from procession.core.effect import EffectState, Repeatability, Terms
 from procession.core.errors import OutcomeUnknown, StoreAway, StoreError
 from procession.core.ids import ChannelName, EffectId, TenantId, WorkerId
 from procession.core.lane import Lease
+from procession.core.pace import Pace
 from procession.core.turn import Began, NotBegun, Recorded
-from procession.core.verdict import Confirmed, Deferred, Refused, Uncertain, Verdict
+from procession.core.verdict import Confirmed, Deferred, Halted, Refused, Scope, Uncertain, Verdict
+from procession.outbox.sender import Sender
+from procession.ports.bell import Ring
 from procession.ports.connector import Call
 from procession.ports.directory import Snapshot
 from procession.ports.store import Ask
 from procession.ports.vault import SecretName
+from procession.runtime.keepalive import Kept
+from procession.runtime.trust import Trust
 from procession.storage.memory import MemoryStore
+from procession.testing.stand_ins import NobodyListens
 from procession.vault import WrongKey
 from tests.unit.outbox.scene import ACME, TTL, Scene, with_repeatability
 
@@ -241,7 +248,7 @@ class ForgetfulStore(MemoryStore):
     records = 0
     error: StoreError = OutcomeUnknown("cut")
 
-    async def begin(self, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
+    async def begin(self, lease: Lease, effect: EffectId, attempt: int, pace: Pace | None = None) -> Began | NotBegun:
         answer = await super().begin(lease, effect, attempt)
         self.begins += 1
         if self.begins == 1:
@@ -272,7 +279,7 @@ async def test_begin_and_record_of_unknown_outcome_are_repeated_and_the_call_is_
 class AwayStore(MemoryStore):
     """Cannot begin anything; time passes with each try."""
 
-    async def begin(self, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
+    async def begin(self, lease: Lease, effect: EffectId, attempt: int, pace: Pace | None = None) -> Began | NotBegun:
         del lease, effect, attempt
         raise StoreAway("away")
 
@@ -295,3 +302,50 @@ async def test_secrets_of_one_tenants_channel_are_never_opened_for_another() -> 
 
     assert found is None
     assert await act.store.claim_sends(Ask(worker=WorkerId("x"), lanes_max=9, ttl=TTL, pools=frozenset({"vip"}))) == ()
+
+
+class Rings(NobodyListens):
+    def __init__(self) -> None:
+        self.rung: list[Ring] = []
+
+    def ring(self, ring: Ring) -> None:
+        self.rung.append(ring)
+
+
+async def test_upkeep_is_told_of_a_place_in_the_line_which_may_be_a_few_milliseconds_ahead() -> None:
+    act = await scene(Terms(), Terms())
+    bell = Rings()
+    sender = Sender(replace(act.means, bell=bell), TTL)
+    act.connector.own_pace = Pace(per_second=2)
+    following = await act.send()
+    assert following is not None
+
+    await sender.send(following, Kept(following.lease, Trust(act.clock, TTL, act.clock.monotonic())))
+
+    assert bell.rung == [Ring.UPKEEP]
+    assert len(act.connector.calls) == 1
+    await act.pass_time(timedelta(milliseconds=500))
+    await act.send()
+    assert len(act.connector.calls) == 2
+
+
+async def test_a_provider_that_halts_is_told_to_the_operator_and_burns_no_try() -> None:
+    act = await scene(Terms())
+
+    async def halt(call: Call) -> Verdict:
+        del call
+        return Halted(reason="the token was revoked", code="190")
+
+    act.connector.act = halt
+    await act.send()
+
+    warned = act.notebook.lines[-1]
+    assert (warned.what, warned.is_warning) == ("outbox.halted", True)
+    assert warned.fields == {
+        "tenant": ACME,
+        "channel": "main",
+        "scope": Scope.TENANT,
+        "reason": "190: the token was revoked",
+    }
+    assert act.notebook.counts["outbox.halted"] == 1
+    assert (await act.seen()).state is EffectState.PENDING

@@ -1,5 +1,6 @@
-"""Accept: events get their places, sightings find their effects, the rest is quarantined (A1 to A9)."""
+"""Accept: events get their places, sightings find their effects, the rest is quarantined (A1 to A12)."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from procession.core.effect import ENDED, EffectMove, EffectState, Receipt, moved
@@ -15,7 +16,10 @@ from procession.core.event import (
     Stale,
 )
 from procession.core.lane import LaneMove, Side
-from procession.storage.memory.rest import climb, touch
+from procession.storage.memory.hearing import hear
+from procession.storage.memory.names import find_lane
+from procession.storage.memory.outlets import confirm_at, show
+from procession.storage.memory.rest import climb, place, touch
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables
 
 
@@ -32,8 +36,10 @@ def accept_event(tables: Tables, new: NewEvent, now: datetime) -> Placement:
     if (new.tenant, new.id) in tables.events:
         tables.duplicates[new.tenant] = tables.duplicates.get(new.tenant, 0) + 1
         return Placement(event=new.id, fresh=False, seq=None)
-    row = tables.lane(new.tenant, new.lane, Side.TURNS, new.lane_key, new.channel)
-    event = EventRow(new=new, state=EventState.WAITING, accepted_at=now)
+    where = (new.tenant, new.channel, new.lane, new.lane_key)
+    row = find_lane(tables, where, new.aliases, new.retires, Side.TURNS, now)
+    there = replace(new, lane=row.lane, lane_key=row.key)
+    event = EventRow(new=there, state=EventState.WAITING, accepted_at=now)
     tables.events[new.tenant, new.id] = event
     if new.order is None:
         place(tables, row, event, now)
@@ -41,14 +47,8 @@ def accept_event(tables: Tables, new: NewEvent, now: datetime) -> Placement:
         _resequence(tables, row, event, new.order, now)
     if event.seq is not None:
         touch(tables, row, LaneMove.ACCEPT, now)
+    hear(tables, row, new, now)
     return Placement(event=new.id, fresh=True, seq=event.seq)
-
-
-def place(tables: Tables, row: LaneRow, event: EventRow, now: datetime) -> None:
-    """The next seq of the lane."""
-    row.last += 1
-    event.seq, event.placed_at, event.held_until, event.state = row.last, now, None, EventState.WAITING
-    tables.places[row.tenant, row.lane, row.last] = event.new.id
 
 
 # --- resequencing (A3 to A5) ---
@@ -138,6 +138,7 @@ def release_due(tables: Tables, row: LaneRow, now: datetime) -> int:
 
 
 def apply_sighting(tables: Tables, sighting: Sighting, now: datetime) -> None:
+    show(tables, sighting)
     effect = _find(tables, sighting)
     if effect is None:
         if sighting.ref is not None and sighting.effect is None:
@@ -157,7 +158,8 @@ def see(tables: Tables, effect: EffectRow, sighting: Sighting, now: datetime) ->
     """What one sighting does to its effect, wherever its lane stands."""
     if effect.state not in ENDED:
         effect.state = moved(effect.state, EffectMove.SIGHT)
-        effect.confirmed_at, effect.doubt_until, effect.not_before = now, None, None
+        confirm_at(tables, effect, now)
+        effect.doubt_until, effect.not_before = None, None
     climb(effect, max(sighting.receipt, Receipt.ACCEPTED), sighting.failed)
     if sighting.failed and sighting.detail:
         effect.reason = sighting.detail

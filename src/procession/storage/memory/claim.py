@@ -12,6 +12,7 @@ from procession.ports.console import TryView
 from procession.ports.directory import Tenant
 from procession.ports.store import Ask
 from procession.storage.memory.doubt import give_back
+from procession.storage.memory.names import names_of
 from procession.storage.memory.rest import head_events, hold, rest
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables, TurnRow
 
@@ -115,7 +116,7 @@ def open_turn(tables: Tables, row: LaneRow, *, alone: bool, now: datetime) -> He
 
 
 def held_turn(tables: Tables, row: LaneRow) -> HeldTurn:
-    turn = row.frozen[0]
+    turn, heir = row.frozen[0], tables.heir(row)
     steps = tables.steps.get((row.tenant, turn), {})
     return HeldTurn(
         lease=lease_of(tables, row),
@@ -129,6 +130,8 @@ def held_turn(tables: Tables, row: LaneRow) -> HeldTurn:
         deaths=row.deaths,
         deaths_alone=row.deaths_alone,
         first_try_at=tables.turns[row.tenant, turn].first_try_at,
+        aliases=names_of(tables, heir),
+        heard_at=heir.heard_at,
     )
 
 

@@ -7,19 +7,22 @@ from datetime import datetime, timedelta
 from procession.core.effect import ENDED, EffectMove, EffectState, Receipt, moved
 from procession.core.errors import BadRequest
 from procession.core.event import EventState, Intake
-from procession.core.ids import EffectId, EventId, LaneId, QuarantineId, TenantId
-from procession.core.lane import LaneMove, Phase, Side
+from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId
+from procession.core.lane import LaneMove, PauseDraft, Phase, Side
 from procession.ports.console import (
     AsideView,
     AuditRow,
     Counts,
     EffectView,
     EventView,
+    HaltView,
     LaneView,
     QuarantineView,
 )
 from procession.storage.memory.accept import accept
 from procession.storage.memory.claim import end_try
+from procession.storage.memory.hearing import pause_both
+from procession.storage.memory.outlets import confirm_at, end_hold, halt_view, is_held
 from procession.storage.memory.rest import climb, end_pause, rest, unplayed
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables, TurnRow, plus
 from procession.storage.memory.settle import cancel, pass_turn
@@ -129,6 +132,11 @@ class MemoryConsole:
         found.sort(key=lambda effect: effect.changed_at)
         return tuple(effect_view(self._tables, effect) for effect in found[:limit])
 
+    async def halts(self, tenant: TenantId | None = None) -> tuple[HaltView, ...]:
+        outlets, now = self._tables.outlets.values(), self._now()
+        found = [halt_view(outlet) for outlet in outlets if tenant in (None, outlet.tenant) and is_held(outlet, now)]
+        return tuple(sorted(found, key=lambda view: (view.since, view.tenant, view.channel or "")))
+
     async def audit(self, tenant: TenantId | None = None, limit: int = 50) -> tuple[AuditRow, ...]:
         rows = [row for row in self._tables.audit if tenant in (None, row.tenant)]
         return tuple(reversed(rows[-limit:]))
@@ -146,15 +154,10 @@ class MemoryConsole:
         reason: str = "",
     ) -> bool:
         turns, now = self._lane(tenant, lane), self._now()
-        sends = self._tables.lane(tenant, lane, Side.SENDS, turns.key, turns.channel)
         until = plus(now, duration)
         if turns.paused and turns.paused_until == until and turns.pause_keep == keep_effects:
             return False
-        for row in (turns, sends):
-            row.paused, row.paused_until, row.pause_keep = True, until, keep_effects
-            row.pause_cover = sends.cursor
-            if row.phase is not Phase.HELD:
-                rest(self._tables, row, LaneMove.PAUSE, now)
+        pause_both(self._tables, turns, PauseDraft(duration=duration, keep_effects=keep_effects, reason=reason), now)
         self._audit(actor, tenant, "lane pause", lane, reason)
         return True
 
@@ -274,7 +277,7 @@ class MemoryConsole:
         effect.reason = "resolved by an operator"
         if move is EffectMove.CONFIRM:
             # An operator who says `sent` says that the provider has taken it; how far it got is still to be seen.
-            effect.confirmed_at = now
+            confirm_at(self._tables, effect, now)
             climb(effect, Receipt.ACCEPTED, failed=False)
         if move is EffectMove.RESEND:
             effect.resends += 1
@@ -282,6 +285,20 @@ class MemoryConsole:
         if row.parked_for == effect.draft.id:
             row.parked, row.parked_for = None, None
         rest(self._tables, row, LaneMove.RESOLVE, now)
+
+    async def release(self, tenant: TenantId, channel: ChannelName | None = None, *, actor: str) -> bool:
+        tables, now = self._tables, self._now()
+        ended = end_hold(tables, tenant, channel, now)
+        if not ended:
+            return False
+        for row in tables.lanes.values():
+            head = tables.head_effect(row) if row.side is Side.SENDS and row.phase is Phase.WAITING else None
+            mine = row.tenant == tenant and channel in (None, row.channel)
+            if mine and head is not None and head.state is EffectState.PENDING:
+                rest(tables, row, LaneMove.RESOLVE, now)
+        reasons = "; ".join(dict.fromkeys(outlet.held_reason for outlet in ended))
+        self._audit(actor, tenant, "sending release", channel or "all channels", reasons)
+        return True
 
     async def cancel(self, tenant: TenantId, effect: EffectId, *, actor: str) -> bool:
         found, now = self._effect(tenant, effect), self._now()

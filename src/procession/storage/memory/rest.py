@@ -3,10 +3,11 @@
 from datetime import datetime
 
 from procession.core.effect import ENDED, EffectMove, EffectState, Receipt, RefusedPolicy, Repeatability, moved
-from procession.core.event import EventState
-from procession.core.ids import WorkerId
+from procession.core.event import LANE_MERGED, EventState, NewEvent, merged_payload
+from procession.core.ids import WorkerId, merged_event_id
 from procession.core.lane import LaneMove, Phase, RestingFacts, Side, check_move, resting
 from procession.storage.memory.doubt import doubt_is_over, park_for_doubt
+from procession.storage.memory.outlets import hold_ends
 from procession.storage.memory.rows import FOREVER, NOBODY, EffectRow, EventRow, LaneRow, Tables
 
 
@@ -27,6 +28,8 @@ def rest(tables: Tables, row: LaneRow, move: LaneMove, now: datetime) -> None:
     row.phase, row.wake_at = phase, wake_at
     if phase is Phase.READY:
         _enter_ready(tables, row, now)
+    elif phase is Phase.IDLE and row.closing and not row.merging:
+        _end_merge(tables, row, now)
 
 
 def touch(tables: Tables, row: LaneRow, move: LaneMove, now: datetime) -> None:
@@ -62,6 +65,46 @@ def end_pause(tables: Tables, row: LaneRow, now: datetime) -> None:
         if mine and effect.state is EffectState.PENDING and not effect.unproven and effect.oseq > cover:
             effect.state, effect.changed_at = moved(effect.state, EffectMove.CANCEL), now
             effect.reason = "dropped at the end of a pause"
+
+
+def place(tables: Tables, row: LaneRow, event: EventRow, now: datetime) -> None:
+    """The next seq of the lane."""
+    row.last += 1
+    event.seq, event.placed_at, event.held_until, event.state = row.last, now, None, EventState.WAITING
+    tables.places[row.tenant, row.lane, row.last] = event.new.id
+
+
+def tell_state(tables: Tables, row: LaneRow, now: datetime) -> None:
+    """X4: an event brings a merged lane's state to the lane that goes on."""
+    event_id = merged_event_id(row.tenant, row.lane)
+    if row.state is None or (row.tenant, event_id) in tables.events:
+        return
+    heir = tables.heir(row)
+    new = NewEvent(
+        tenant=row.tenant,
+        channel=heir.channel,
+        lane=heir.lane,
+        lane_key=heir.key,
+        id=event_id,
+        provider_id=f"merged/{row.lane}",
+        kind=LANE_MERGED,
+        payload=merged_payload(row.key, row.state),
+    )
+    event = tables.events[row.tenant, event_id] = EventRow(new=new, state=EventState.WAITING, accepted_at=now)
+    place(tables, heir, event, now)
+    touch(tables, heir, LaneMove.ACCEPT, now)
+
+
+def _end_merge(tables: Tables, row: LaneRow, now: datetime) -> None:
+    """X3: what it had open has ended, and the lane that goes on need not wait for it any more."""
+    assert row.merged_into is not None
+    row.closing = False
+    if row.side is Side.TURNS:
+        tell_state(tables, row, now)
+    heir = tables.lanes[row.tenant, row.merged_into, row.side]
+    heir.merging -= 1
+    if heir.phase is not Phase.HELD:
+        rest(tables, heir, LaneMove.MERGE, now)
 
 
 def _leave(tables: Tables, row: LaneRow) -> None:
@@ -117,6 +160,7 @@ def _turn_facts(tables: Tables, row: LaneRow) -> RestingFacts:
         pause_applies=row.paused,
         paused_until=_pause_end(row),
         wake_at=wake_at,
+        merging=row.merging > 0,
     )
 
 
@@ -157,7 +201,8 @@ def _send_facts(tables: Tables, row: LaneRow, now: datetime) -> RestingFacts:
         parked=row.parked is not None,
         pause_applies=row.paused and (head is None or head.oseq > row.pause_cover),
         paused_until=_pause_end(row),
-        wake_at=None if head is None else _send_wake(head, now),
+        wake_at=None if head is None else _send_wake(tables, row, head, now),
+        merging=row.merging > 0,
     )
 
 
@@ -191,12 +236,14 @@ def gate_opens_at(effect: EffectRow, now: datetime) -> datetime:
         return now
     gate = effect.draft.terms.gate
     after = effect.confirmed_at + gate.gap
-    return after if gate_reached(effect) else max(after, effect.confirmed_at + gate.wait_max)
+    wait = gate.wait_max if gate.unshown is None or not effect.unseen else min(gate.wait_max, gate.unshown)
+    return after if gate_reached(effect) else max(after, effect.confirmed_at + wait)
 
 
-def _send_wake(head: EffectRow, now: datetime) -> datetime | None:
+def _send_wake(tables: Tables, row: LaneRow, head: EffectRow, now: datetime) -> datetime | None:
     if head.state is EffectState.PENDING:
-        return head.not_before
+        waits = (head.not_before, head.slot_at, row.backoff_until, hold_ends(tables, head, now))
+        return max((moment for moment in waits if moment is not None), default=None)
     if head.state is EffectState.CONFIRMED:
         return gate_opens_at(head, now)
     if head.state is EffectState.DOUBT:

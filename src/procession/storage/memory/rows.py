@@ -8,12 +8,16 @@ from procession.core.effect import DoubtPolicy, EffectDraft, EffectState, Receip
 from procession.core.event import EventState, NewEvent, Quarantined, Sighting
 from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId, WorkerId
 from procession.core.lane import Phase, Side
+from procession.core.pace import Burst
 from procession.ports.console import AuditRow, TryView
 from procession.ports.directory import Snapshot
+from procession.ports.vault import Sealed, SecretName, WrappedKey
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
 NOBODY = WorkerId("")
+
+NO_BURST = Burst(since=0, count=0)
 
 LaneKey = tuple[TenantId, LaneId, Side]
 
@@ -65,6 +69,7 @@ class LaneRow:
     ready_pos: int = 0
     ready_since: datetime | None = None
     backoff_until: datetime | None = None
+    """TURNS: of the head. SENDS: until the conversation has paid for its burst."""
     parked: str | None = None
     parked_for: EffectId | None = None
     """The doubt that it is parked for."""
@@ -91,6 +96,18 @@ class LaneRow:
     replays: list[EventId] = field(default_factory=list)
     order_last: int | None = None
     """The source's number, version or time of the newest released event."""
+    heard_at: datetime | None = None
+    """TURNS: when its subject last spoke."""
+    named: bool = False
+    """TURNS: names have led to it."""
+    merged_into: LaneId | None = None
+    """The lane that goes on for it (X1). What it has open itself comes to its end here."""
+    closing: bool = False
+    """It was merged and has not come to its end: `merged_into` counts it."""
+    merging: int = 0
+    """How many were merged into this one and have not come to their end (X3)."""
+    burst: Burst = NO_BURST
+    """SENDS: what the conversation owes."""
 
     @property
     def id(self) -> LaneKey:
@@ -122,6 +139,27 @@ class EffectRow:
     unproven: bool = False
     """PENDING, and an earlier attempt may have been taken (D8)."""
     gate_expired: bool = False
+    unseen: bool = False
+    """CONFIRMED while its channel had never shown a status (D11)."""
+    slot_at: datetime | None = None
+    """PENDING: its place in the channel's line (B5)."""
+
+
+@dataclass(slots=True, kw_only=True)
+class OutletRow:
+    """A channel, or (channel None) a tenant with all its channels: what is known of its sends as a whole."""
+
+    tenant: TenantId
+    channel: ChannelName | None
+    shown: bool = False
+    """A status of SENT or more, or a failed one, was ever sighted."""
+    line: int = 0
+    """Where an even pace stands, in microseconds since 1970: `core.pace.channel_slot`."""
+    held_from: datetime | None = None
+    """None: it was never held back."""
+    held_until: datetime = FOREVER
+    """In the past: that is over. FOREVER: until it is released."""
+    held_reason: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,6 +172,16 @@ class ReminderRow:
     generation: int
     due_at: datetime
     payload: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class NameRow:
+    """Where a name leads."""
+
+    lane: LaneId
+    newest: int
+    """Grows: which of a lane's names was heard last."""
+    retired_at: datetime | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,12 +218,17 @@ class Tables:
     refs: dict[tuple[TenantId, ChannelName, str], EffectId] = field(default_factory=dict)
     early: dict[tuple[TenantId, ChannelName, str], list[tuple[datetime, Sighting]]] = field(default_factory=dict)
     """Sightings by ref that came before the call's own answer."""
+    outlets: dict[tuple[TenantId, ChannelName | None], OutletRow] = field(default_factory=dict)
     reminders: dict[tuple[TenantId, LaneId, str], ReminderRow] = field(default_factory=dict)
     generations: dict[tuple[TenantId, LaneId, str], int] = field(default_factory=dict)
+    names: dict[tuple[TenantId, ChannelName, str], NameRow] = field(default_factory=dict)
+    name_no: int = 0
     quarantine: dict[QuarantineId, tuple[datetime, Quarantined]] = field(default_factory=dict)
     audit: list[AuditRow] = field(default_factory=list)
     tenants: dict[tuple[TenantId, Side], TenantRow] = field(default_factory=dict)
     snapshot: Snapshot = field(default_factory=Snapshot)
+    secrets: dict[tuple[TenantId, SecretName], Sealed] = field(default_factory=dict)
+    sealing_keys: dict[tuple[TenantId, int], WrappedKey] = field(default_factory=dict)
 
     def tenant(self, tenant: TenantId, side: Side) -> TenantRow:
         return self.tenants.setdefault((tenant, side), TenantRow())
@@ -187,6 +240,27 @@ class Tables:
             row = LaneRow(tenant=tenant, lane=lane, side=side, key=key, channel=channel)
             self.lanes[row.id] = row
         return row
+
+    def heir(self, row: LaneRow) -> LaneRow:
+        """The same side of the lane that takes what is new for this one: itself, unless it was merged."""
+        while row.merged_into is not None:
+            row = self.lanes[row.tenant, row.merged_into, row.side]
+        return row
+
+    def branches(self, row: LaneRow) -> list[LaneRow]:
+        """The same side of the lanes that were merged into this one and have not come to their end; oldest first."""
+        if not row.merging:
+            return []
+        own = [
+            other
+            for other in self.lanes.values()
+            if other.closing and other.merged_into == row.lane and (other.tenant, other.side) == (row.tenant, row.side)
+        ]
+        return [each for other in own for each in (*self.branches(other), other)]
+
+    def outlet(self, tenant: TenantId, channel: ChannelName | None) -> OutletRow:
+        """The row, made on first use."""
+        return self.outlets.setdefault((tenant, channel), OutletRow(tenant=tenant, channel=channel))
 
     def head_effect(self, row: LaneRow) -> EffectRow | None:
         effect = self.oplaces.get((row.tenant, row.lane, row.cursor + 1))

@@ -1,6 +1,7 @@
 """Remember and settle: what a turn leaves behind (M1, M2, T1 to T11)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
@@ -8,10 +9,11 @@ from procession.core.effect import EffectDraft, EffectMove, EffectState, moved
 from procession.core.errors import SqlFailed
 from procession.core.event import EventState
 from procession.core.ids import EventId, TenantId
-from procession.core.lane import LaneMove, Lease, Phase, Side
-from procession.core.turn import Advance, Delay, HeldTurn, Park, PauseDraft, SetAside, Settled, Settlement, Step
+from procession.core.lane import LaneMove, Lease, PauseDraft, Phase, Side
+from procession.core.turn import Advance, Delay, HeldTurn, Park, SetAside, Settled, Settlement, Step
 from procession.core.verdict import Fate
 from procession.storage.memory.claim import end_try, fenced, held_turn, may_keep, open_turn
+from procession.storage.memory.names import find_lane
 from procession.storage.memory.rest import hold, rest, touch
 from procession.storage.memory.rows import EffectRow, LaneRow, ReminderRow, Tables, plus
 
@@ -91,11 +93,13 @@ def _advance(tables: Tables, row: LaneRow, settlement: Settlement, now: datetime
         effect = tables.effects.get((row.tenant, effect_id))
         if effect is not None and effect.state is EffectState.PENDING and not effect.unproven:
             cancel(tables, effect, "cancelled by its handler", now)
+    heir = tables.heir(row)
     for name in settlement.cancel_reminders:
-        tables.reminders.pop((row.tenant, row.lane, name), None)
-    _set_reminders(tables, row, settlement, now)
+        tables.reminders.pop((heir.tenant, heir.lane, name), None)
+    _set_reminders(tables, heir, settlement, now)
     if settlement.pause is not None:
-        _pause_after(tables, row, settlement.pause, now)
+        for lane in (*tables.branches(heir), heir):
+            _pause_after(tables, lane, row, settlement.pause, now)
 
 
 def _pass_turn(tables: Tables, row: LaneRow, state: EventState, reason: str, now: datetime) -> None:
@@ -122,12 +126,14 @@ def append_effects(
     for draft in drafts:
         if (tenant, draft.id) in tables.effects:
             continue
-        row = tables.lane(tenant, draft.lane, Side.SENDS, draft.lane_key, draft.channel)
+        where = (tenant, draft.channel, draft.lane, draft.lane_key)
+        row = find_lane(tables, where, draft.aliases, (), Side.SENDS, now)
+        there = replace(draft, lane=row.lane, lane_key=row.key)
         row.last += 1
         tables.effects[tenant, draft.id] = EffectRow(
-            tenant=tenant, draft=draft, turn=turn, oseq=row.last, asked_at=now, changed_at=now
+            tenant=tenant, draft=there, turn=turn, oseq=row.last, asked_at=now, changed_at=now
         )
-        tables.oplaces[tenant, draft.lane, row.last] = draft.id
+        tables.oplaces[tenant, row.lane, row.last] = draft.id
         touch(tables, row, LaneMove.ACCEPT, now)
 
 
@@ -156,11 +162,11 @@ def _set_reminders(tables: Tables, row: LaneRow, settlement: Settlement, now: da
         )
 
 
-def _pause_after(tables: Tables, row: LaneRow, pause: PauseDraft, now: datetime) -> None:
-    """T10: what this turn and those before it asked for still goes."""
-    sends = tables.lane(row.tenant, row.lane, Side.SENDS, row.key, row.channel)
-    for side in (row, sends):
+def _pause_after(tables: Tables, turns: LaneRow, settled: LaneRow, pause: PauseDraft, now: datetime) -> None:
+    """T10: what this turn and those before it asked for still goes. The lane that is settled is put to rest later."""
+    sends = tables.lane(turns.tenant, turns.lane, Side.SENDS, turns.key, turns.channel)
+    for side in (turns, sends):
         side.paused, side.paused_until, side.pause_keep = True, plus(now, pause.duration), pause.keep_effects
         side.pause_cover = sends.last
-    if sends.phase is not Phase.HELD:
-        rest(tables, sends, LaneMove.PAUSE, now)
+        if side is not settled and side.phase is not Phase.HELD:
+            rest(tables, side, LaneMove.PAUSE, now)

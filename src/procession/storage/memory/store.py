@@ -11,6 +11,7 @@ from procession.core.effect import EffectDraft
 from procession.core.event import Acceptance, Intake
 from procession.core.ids import EffectId, EventId
 from procession.core.lane import Lease
+from procession.core.pace import Pace
 from procession.core.turn import Began, HeldEffect, HeldTurn, NotBegun, Recorded, Settled, Settlement, Step
 from procession.core.verdict import Fate, Verdict
 from procession.ports.clock import Clock
@@ -63,8 +64,8 @@ class MemoryStore:
     async def release(self, leases: Sequence[Lease], *, uncount: bool = True) -> None:
         claim.release(self.tables, leases, uncount=uncount, now=self.now())
 
-    async def begin(self, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
-        return sends.begin(self.tables, lease, effect, attempt, self.now())
+    async def begin(self, lease: Lease, effect: EffectId, attempt: int, pace: Pace | None = None) -> Began | NotBegun:
+        return sends.begin(self.tables, lease, effect, attempt, pace, self.now())
 
     async def record(
         self, lease: Lease, effect: EffectId, attempt: int, verdict: Verdict, ttl: timedelta | None

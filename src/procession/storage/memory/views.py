@@ -6,6 +6,7 @@ from procession.core.effect import ENDED, EffectState
 from procession.core.event import EventState
 from procession.core.lane import Phase, Side
 from procession.ports.console import AsideView, EffectView, EventView, LaneView, TryView
+from procession.storage.memory.outlets import halt_view, outlets_of
 from procession.storage.memory.rest import head_events, unplayed
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables
 from procession.storage.words import clock_words, effect_waits, event_waits
@@ -89,6 +90,9 @@ def effect_view(tables: Tables, effect: EffectRow) -> EffectView:
             doubt_until=effect.doubt_until,
             gate=None if not gated or head is None else (head.oseq, head.draft.terms.gate.receipt),
             reason=row.parked or "",
+            holds=[halt_view(outlet) for outlet in outlets_of(tables, effect) if outlet.held_from is not None],
+            place_at=effect.slot_at,
+            pair_at=row.backoff_until,
         ),
     )
 

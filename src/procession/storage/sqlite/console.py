@@ -5,20 +5,21 @@ from functools import partial
 
 from procession.core.errors import BadRequest
 from procession.core.event import Intake
-from procession.core.ids import EffectId, EventId, LaneId, QuarantineId, TenantId
-from procession.core.lane import Phase, Side
-from procession.core.turn import PauseDraft
+from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId
+from procession.core.lane import PauseDraft, Phase, Side
 from procession.ports.console import (
     AsideView,
     AuditRow,
     Counts,
     EffectView,
     EventView,
+    HaltView,
     LaneView,
     QuarantineView,
 )
 from procession.storage.sqlite import views
 from procession.storage.sqlite.directory import Rows
+from procession.storage.sqlite.instants import instant
 from procession.storage.sqlite.ledger import operate
 
 
@@ -67,6 +68,10 @@ class SqliteConsole:
     async def doubts(self, tenant: TenantId | None = None, limit: int = 50) -> tuple[EffectView, ...]:
         return await self._rows.read(lambda connection: views.doubts(connection, tenant, limit))
 
+    async def halts(self, tenant: TenantId | None = None) -> tuple[HaltView, ...]:
+        now = instant(self._rows.now())
+        return await self._rows.read(lambda connection: views.halts(connection, tenant, now))
+
     async def audit(self, tenant: TenantId | None = None, limit: int = 50) -> tuple[AuditRow, ...]:
         return await self._rows.read(lambda connection: views.audit(connection, tenant, limit))
 
@@ -107,6 +112,9 @@ class SqliteConsole:
 
     async def resolve(self, tenant: TenantId, effect: EffectId, how: str, *, actor: str) -> bool:
         return await self._rows.write(partial(operate.resolve, tenant=tenant, effect=effect, how=how, actor=actor))
+
+    async def release(self, tenant: TenantId, channel: ChannelName | None = None, *, actor: str) -> bool:
+        return await self._rows.write(partial(operate.release, tenant=tenant, channel=channel, actor=actor))
 
     async def cancel(self, tenant: TenantId, effect: EffectId, *, actor: str) -> bool:
         return await self._rows.write(partial(operate.cancel, tenant=tenant, effect=effect, actor=actor))

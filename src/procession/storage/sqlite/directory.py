@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -27,6 +28,10 @@ class Rows(Protocol):
     async def write(self, do: Callable[[Book], T]) -> T: ...
 
     async def read(self, do: Reading[T]) -> T: ...
+
+    def now(self) -> datetime:
+        """The store's own clock."""
+        ...
 
 
 class SqliteDirectory:

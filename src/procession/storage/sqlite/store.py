@@ -14,6 +14,7 @@ from procession.core.effect import EffectDraft
 from procession.core.event import Acceptance, Intake
 from procession.core.ids import EffectId, EventId
 from procession.core.lane import Lease
+from procession.core.pace import Pace
 from procession.core.turn import Began, HeldEffect, HeldTurn, NotBegun, Recorded, Settled, Settlement, Step
 from procession.core.verdict import Fate, Verdict
 from procession.ports.chance import Chance
@@ -144,8 +145,8 @@ class SqliteStore:
     async def release(self, leases: Sequence[Lease], *, uncount: bool = True) -> None:
         await self._writer.put(partial(release, leases=leases, uncount=uncount))
 
-    async def begin(self, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
-        return await self._writer.put(partial(begin, lease=lease, effect=effect, attempt=attempt))
+    async def begin(self, lease: Lease, effect: EffectId, attempt: int, pace: Pace | None = None) -> Began | NotBegun:
+        return await self._writer.put(partial(begin, lease=lease, effect=effect, attempt=attempt, pace=pace))
 
     async def record(
         self, lease: Lease, effect: EffectId, attempt: int, verdict: Verdict, ttl: timedelta | None

@@ -15,6 +15,7 @@ from procession.ports.console import (
     Counts,
     EffectView,
     EventView,
+    HaltView,
     LaneView,
     QuarantineView,
     TryView,
@@ -202,10 +203,12 @@ def effect_view(connection: Connection, tenant: int, effect: str) -> EffectView:
         asked_at,
         changed_at,
         doubt_until,
+        slot_at,
         cursor,
         phase,
         due_at,
         parked,
+        pair_at,
         head_oseq,
         head_state,
         head_gate,
@@ -220,6 +223,9 @@ def effect_view(connection: Connection, tenant: int, effect: str) -> EffectView:
         doubt_until=moment_or_none(doubt_until),
         gate=gate,
         reason=parked or "",
+        holds=_holds(connection, tenant, row[2]) if state is EffectState.PENDING and phase == Phase.WAITING else (),
+        place_at=moment_or_none(slot_at),
+        pair_at=moment_or_none(pair_at),
     )
     return EffectView(
         id=EffectId(row[0]),
@@ -240,6 +246,27 @@ def effect_view(connection: Connection, tenant: int, effect: str) -> EffectView:
         changed_at=moment(changed_at),
         waits_for="" if state in ENDED else waits_for,
     )
+
+
+def halts(connection: Connection, tenant: TenantId | None, now: int) -> tuple[HaltView, ...]:
+    held = _holds(connection, tenant_no(connection, tenant), None)
+    return tuple(view for view in held if view.until is None or view.until > moment(now))
+
+
+def _holds(connection: Connection, tenant: int | None, channel: str | None) -> list[HaltView]:
+    """Also those that are over; with a channel, its own and its tenant's."""
+    return [
+        HaltView(
+            tenant=TenantId(name),
+            channel=ChannelName(own) if own else None,
+            since=moment(since),
+            until=moment_or_none(until),
+            reason=reason,
+        )
+        for name, own, since, until, reason in connection.execute(
+            _SQL["halts"], {"tenant": tenant, "channel": channel}
+        ).fetchall()
+    ]
 
 
 def doubts(connection: Connection, tenant: TenantId | None, limit: int) -> tuple[EffectView, ...]:

@@ -13,7 +13,7 @@ from procession.core.event import Sighting
 from procession.core.ids import EffectId, EventId, LaneId, TenantId
 from procession.core.lane import Lease
 from procession.core.turn import Began, HeldEffect, NotBegun, Recorded
-from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
+from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Halted, Refused, Uncertain, Verdict
 from procession.testing.simulation.audit_contents import Contents
 from procession.testing.simulation.effect_book import ConversationBook, EffectBook, Pause
 from procession.testing.simulation.history import History
@@ -257,6 +257,9 @@ class SendsAudit:
                 return
             case Deferred():
                 own.defer(verdict, at)
+            case Halted():
+                # How long it is held back is an operator's affair; to the books it is only not sent yet.
+                own.defer(Deferred(after=timedelta(0), reason=verdict.reason, counts=False), at)
             case Refused():
                 own.end_unsent(at)
             case Uncertain():

@@ -11,13 +11,15 @@ from datetime import timedelta
 from typing import Final, assert_never
 
 from procession.connectors.plain import PlainConnector
-from procession.core.effect import Receipt, Repeatability
+from procession.connectors.terms import read_terms
+from procession.core.effect import Receipt, Repeatability, Terms
 from procession.core.errors import BadRequest
 from procession.core.event import Sighting
 from procession.core.ids import EffectId
+from procession.core.pace import Pace
 from procession.core.verdict import Absent, Confirmed, Deferred, Refused, Uncertain, Verdict
 from procession.ports.clock import Clock
-from procession.ports.connector import Answer, Call, Delivery, Parsed, Unreadable
+from procession.ports.connector import Answer, Call, Delivery, Parsed, Shaped, Unreadable, Whom
 from procession.ports.directory import Channel, Endpoint, Setting
 from procession.ports.wire import Answered, NotSent, Unclear, WirePort, WireRequest
 
@@ -53,8 +55,8 @@ class Messenger:
     def verify(self, endpoint: Endpoint, secrets: Sequence[bytes], delivery: Delivery) -> str | None:
         return self._plain.verify(endpoint, secrets, delivery)
 
-    def handshake(self, endpoint: Endpoint, secrets: Sequence[bytes], delivery: Delivery) -> Answer | None:
-        return self._plain.handshake(endpoint, secrets, delivery)
+    def handshake(self, endpoint: Endpoint, tokens: Mapping[str, bytes], delivery: Delivery) -> Answer | None:
+        return self._plain.handshake(endpoint, tokens, delivery)
 
     def parse(self, endpoint: Endpoint, channels: Sequence[Channel], delivery: Delivery) -> Parsed:
         if b'"statuses"' not in delivery.body:
@@ -73,6 +75,17 @@ class Messenger:
 
     def actions(self) -> Mapping[str, Repeatability]:
         return ACTIONS
+
+    def shape(self, channel: Channel, whom: Whom, action: str | None, value: object) -> Shaped:
+        del channel, whom
+        return Shaped(action=action or "say", value=value)
+
+    def terms(self, settings: Mapping[str, Setting], action: str) -> Terms:
+        return read_terms(settings, ACTIONS[action])
+
+    def pace(self, channel: Channel) -> Pace | None:
+        del channel
+        return None
 
     def check_payload(self, action: str, payload: bytes) -> None:
         if action not in ACTIONS or len(payload) > 100_000:

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from procession.connectors.terms import read_terms
 from procession.core.errors import BadRequest, SecretMissing
-from procession.core.ids import ChannelName, TenantId
-from procession.ports.connector import Outbound
+from procession.core.ids import ChannelName, EventId, TenantId
+from procession.ports.connector import Outbound, Whom
 from procession.ports.directory import Snapshot
 from procession.ports.replies import Asked
 from procession.ports.vault import SecretName
@@ -35,6 +34,10 @@ class SimulatedVault:
             raise SecretMissing(f"{tenant} has no secret {name}")
         return self._secrets[tenant, name]
 
+    async def open_for(self, tenant: TenantId, name: SecretName, turn: EventId) -> bytes:
+        del turn
+        return await self.open(tenant, name)
+
     async def seal(self, tenant: TenantId, name: SecretName, plain: bytes, actor: str) -> bool:
         raise NotImplementedError(f"{actor} seals {name} of {tenant}: {len(plain)} bytes")
 
@@ -46,22 +49,22 @@ class SimulatedVault:
 
 
 class SimulatedReplies:
-    """A reply is `http` on a plain channel, and `say` on one of the messenger."""
+    """What each connector makes of a reply, by the directory that the world was set up with."""
 
     def __init__(self, snapshot: Snapshot, connectors: Mapping[str, Outbound]) -> None:
         self._snapshot = snapshot
         self._connectors = connectors
 
-    def ask(self, tenant: TenantId, channel: ChannelName, lane_key: str, action: str | None, value: object) -> Asked:
-        del lane_key
+    def ask(self, tenant: TenantId, channel: ChannelName, whom: Whom, action: str | None, value: object) -> Asked:
         found = self._snapshot.channels.get((tenant, channel))
         if found is None:
             raise BadRequest(f"{tenant} has no channel {channel}")
         connector = self._connectors[found.connector]
-        chosen = action or ("http" if found.connector == "plain" else "say")
-        payload = document.encode(value, "a reply", 100_000)
-        connector.check_payload(chosen, payload)
-        return Asked(action=chosen, payload=payload, terms=read_terms(found.settings, connector.actions()[chosen]))
+        shaped = connector.shape(found, whom, action, value)
+        payload = document.encode(shaped.value, "a reply", 100_000)
+        connector.check_payload(shaped.action, payload)
+        terms = connector.terms(found.settings, shaped.action)
+        return Asked(action=shaped.action, payload=payload, terms=terms, aliases=shaped.aliases)
 
 
 class InlineThreads:

@@ -21,6 +21,7 @@ from procession.core.errors import (
 from procession.core.event import Acceptance, Intake
 from procession.core.ids import EffectId, EventId
 from procession.core.lane import Lease
+from procession.core.pace import Pace
 from procession.core.turn import Began, HeldEffect, HeldTurn, NotBegun, Recorded, Settled, Settlement, Step
 from procession.core.verdict import Fate, Verdict
 from procession.ports.directory import Change, Snapshot
@@ -70,8 +71,10 @@ class StoreProxy:
     async def release(self, leases: Sequence[Lease], *, uncount: bool = True) -> None:
         await self._call("release", leases=leases, uncount=uncount)
 
-    async def begin(self, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
-        return cast("Began | NotBegun", await self._call("begin", lease=lease, effect=effect, attempt=attempt))
+    async def begin(self, lease: Lease, effect: EffectId, attempt: int, pace: Pace | None = None) -> Began | NotBegun:
+        return cast(
+            "Began | NotBegun", await self._call("begin", lease=lease, effect=effect, attempt=attempt, pace=pace)
+        )
 
     async def record(
         self, lease: Lease, effect: EffectId, attempt: int, verdict: Verdict, ttl: timedelta | None

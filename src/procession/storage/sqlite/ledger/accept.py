@@ -1,4 +1,4 @@
-"""Accept: events get their places, sightings find their effects, the rest is quarantined (A1 to A9)."""
+"""Accept: events get their places, sightings find their effects, the rest is quarantined (A1 to A12)."""
 
 import json
 from typing import Final
@@ -7,6 +7,7 @@ from procession.core.event import Acceptance, EventState, Intake, NewEvent, Plac
 from procession.core.lane import LaneMove
 from procession.storage.sqlite.instants import instant, micros
 from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.hearing import hear, pause_at_once
 from procession.storage.sqlite.ledger.lane import HELD, READY, TURNS
 from procession.storage.sqlite.ledger.resequence import place_of, release_followers
 from procession.storage.sqlite.ledger.rest import touch
@@ -50,12 +51,16 @@ def _place(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | None]:
             book.discard(lane)
         return False, None
     lane.next_seq = seq + 1
+    if new.hears:
+        hear(book, lane, new)
     book.tally[tenant, "placed"] += 1
     if lane.phase == READY or lane.phase == HELD:
         # The commonest case by far: what is appended behind a head changes nothing but the count.
         book.grown(lane)
     else:
         touch(book, lane, LaneMove.ACCEPT)
+    if new.pause is not None:
+        pause_at_once(book, lane, new.pause)
     return True, seq
 
 
@@ -97,8 +102,12 @@ def _place_whole(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | No
     )
     if window is not None:
         lane.windowed = 1
+    if new.hears:
+        hear(book, lane, new)
     if place.seq is not None:
         release_followers(book, lane, new)
         touch(book, lane, LaneMove.ACCEPT)
+    if new.pause is not None:
+        pause_at_once(book, lane, new.pause)
     book.changed(lane)
     return True, place.seq

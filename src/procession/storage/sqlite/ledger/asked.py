@@ -5,7 +5,7 @@ from typing import Final
 
 from procession.core.effect import EffectDraft
 from procession.core.lane import LaneMove
-from procession.storage.sqlite.instants import micros
+from procession.storage.sqlite.instants import instant, micros
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.lane import SENDS, Lane
 from procession.storage.sqlite.ledger.rest import touch
@@ -45,13 +45,16 @@ def _row(book: Book, lane: Lane, turn: str, draft: EffectDraft) -> tuple[object,
         int(gate.receipt),
         micros(gate.wait_max),
         micros(gate.gap),
+        None if gate.unshown is None else micros(gate.unshown),
         terms.doubt.value,
         micros(terms.doubt_wait),
         terms.resends_max,
         terms.on_refused.value,
         terms.tries_max,
         micros(terms.answer_within),
+        None if terms.window is None else micros(terms.window),
         book.now,
+        None if draft.about_at is None else instant(draft.about_at),
         book.now,
         draft.payload,
     )

@@ -1,20 +1,23 @@
-"""Begin: the write before each outward action (B1 to B3)."""
+"""Begin: the write before each outward action (B1 to B5)."""
 
 from procession.core.effect import EffectMove
 from procession.core.ids import EffectId
 from procession.core.lane import LaneMove, Lease, Side
+from procession.core.pace import Pace
 from procession.core.turn import Began, NotBegun
 from procession.core.verdict import Fate
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.doubt import end_unsent
 from procession.storage.sqlite.ledger.effect import ARMED, PENDING, Sent
-from procession.storage.sqlite.ledger.lane import Lane
+from procession.storage.sqlite.ledger.hold import holder
+from procession.storage.sqlite.ledger.lane import TURNS, Lane
+from procession.storage.sqlite.ledger.line import too_early
 from procession.storage.sqlite.ledger.rest import rest
 
 _LOST = NotBegun(fate=Fate.LOST, reason="another holds the lane")
 
 
-def begin(book: Book, lease: Lease, effect: EffectId, attempt: int) -> Began | NotBegun:
+def begin(book: Book, lease: Lease, effect: EffectId, attempt: int, pace: Pace | None) -> Began | NotBegun:
     lane = book.fenced(lease, Side.SENDS)
     sent = None if lane is None else book.effect(lane.tenant, effect)
     if lane is None or sent is None or sent.lane != lane.no:
@@ -22,12 +25,17 @@ def begin(book: Book, lease: Lease, effect: EffectId, attempt: int) -> Began | N
     if sent.state == ARMED and sent.attempts == attempt and sent.armed_epoch == lease.epoch:
         return Began(attempt=attempt)
     reason = _why_not(book, lane, sent, attempt)
+    if reason is None and pace is not None:
+        reason = too_early(book, lane, sent, pace)
     if reason is not None:
         rest(book, lane, LaneMove.RELEASE)
         return NotBegun(fate=Fate.KEPT, reason=reason)
     sent.move(EffectMove.ARM, book.now)
     sent.attempts, sent.tries, sent.armed_epoch = attempt, sent.tries + 1, lease.epoch
-    sent.not_before, sent.reason = None, ""
+    sent.not_before, sent.slot_at, sent.reason = None, None, ""
+    if lane.not_before is not None:
+        lane.not_before = None
+        book.changed(lane)
     book.changed_effect(sent)
     return Began(attempt=attempt)
 
@@ -41,9 +49,24 @@ def _why_not(book: Book, lane: Lane, sent: Sent, attempt: int) -> str | None:
         return "it is not the head any more"
     if _is_paused(book, lane) and sent.oseq > lane.pause_pass:
         return "the conversation is paused"
-    if book.now - sent.asked_at > sent.answer_within:
-        end_unsent(book, sent, "too old")
+    late = _too_late(book, lane, sent)
+    if late is not None:
+        end_unsent(book, sent, late)
+        return late
+    held = holder(book, sent)
+    return None if held is None else f"it is held back: {held.held_reason}"
+
+
+def _too_late(book: Book, lane: Lane, sent: Sent) -> str | None:
+    """B3."""
+    since = sent.asked_at if sent.about_at is None else min(sent.about_at, sent.asked_at)
+    if book.now - since > sent.answer_within:
         return "too old"
+    if sent.window is not None:
+        turns = book.lane(lane.tenant, lane.lane, TURNS)
+        heard_at = None if turns is None else turns.heard_at
+        if heard_at is None or book.now - heard_at > sent.window:
+            return "the window is closed"
     return None
 
 

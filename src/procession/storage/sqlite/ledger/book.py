@@ -24,6 +24,7 @@ from procession.storage.sqlite.ledger import effect as effects
 from procession.storage.sqlite.ledger import lane as lanes
 from procession.storage.sqlite.ledger.effect import Sent
 from procession.storage.sqlite.ledger.lane import HELD, Lane
+from procession.storage.sqlite.ledger.outlet import Outlet, new_outlet
 from procession.storage.sqlite.ledger.shares import Share, Shares
 from procession.storage.sqlite.statements import statements
 
@@ -50,6 +51,8 @@ _EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
     "resends",
     "unproven",
     "gate_expired",
+    "gate_unshown",
+    "slot_at",
     "changed_at",
     "ended_at",
     "no",
@@ -112,6 +115,8 @@ class Book:
         self._changed_lanes: dict[int, Lane] = {}
         self._grown_lanes: dict[int, Lane] = {}
         self._changed_effects: dict[int, Sent] = {}
+        self._outlets: dict[tuple[int, str], Outlet] = {}
+        self._changed_outlets: dict[tuple[int, str], Outlet] = {}
 
     @property
     def moment(self) -> datetime:
@@ -198,7 +203,9 @@ class Book:
         self._changed_lanes[lane.no] = lane
 
     def grown(self, lane: Lane) -> None:
-        """Something was appended behind the head of a lane that goes on as it was: only `next_seq` has changed."""
+        """Something was appended behind the head of a lane that goes on as it was: only `next_seq` and `heard_at` may
+        have changed.
+        """
         self._grown_lanes[lane.no] = lane
 
     # --- effects ---
@@ -228,6 +235,20 @@ class Book:
     def changed_effect(self, sent: Sent) -> None:
         self._changed_effects[sent.no] = sent
 
+    # --- outlets ---
+
+    def outlet(self, tenant: int, channel: str) -> Outlet:
+        """Kept in memory like lanes; one of which nothing is known has no row."""
+        key = (tenant, channel)
+        found = self._outlets.get(key)
+        if found is None:
+            row = self.execute(_SQL["load_outlet"], key).fetchone()
+            found = self._outlets[key] = new_outlet(tenant, channel) if row is None else Outlet(row)
+        return found
+
+    def changed_outlet(self, outlet: Outlet) -> None:
+        self._changed_outlets[outlet.tenant, outlet.channel] = outlet
+
     # --- the end of an operation, and of a transaction ---
 
     def flush(self) -> None:
@@ -235,7 +256,7 @@ class Book:
         if self._grown_lanes:
             for no, lane in self._grown_lanes.items():
                 if no not in self._changed_lanes:
-                    self.execute(_GROW_LANE, (lane.next_seq, no, lane.kept_epoch))
+                    self.execute(_GROW_LANE, (lane.next_seq, lane.heard_at, no, lane.kept_epoch))
             self._grown_lanes.clear()
         if self._changed_lanes:
             for lane in self._changed_lanes.values():
@@ -245,8 +266,13 @@ class Book:
             self.flush_effects()
             self._effects.clear()
             self._effects_at.clear()
+        if self._changed_outlets:
+            self.connection.executemany(_SQL["save_outlet"], [each.row for each in self._changed_outlets.values()])
+            self._changed_outlets.clear()
         if len(self._lanes) > LANES_KEPT_MAX:
             self._lanes.clear()
+        if len(self._outlets) > LANES_KEPT_MAX:
+            self._outlets.clear()
 
     def flush_effects(self) -> None:
         """Write the effects only: a statement is going to look for them by something else than their keys."""
@@ -278,6 +304,8 @@ class Book:
         self._changed_lanes.clear()
         self._grown_lanes.clear()
         self._changed_effects.clear()
+        self._outlets.clear()
+        self._changed_outlets.clear()
         self.turns.clear()
         self.tally.clear()
 

@@ -17,7 +17,7 @@ from procession.storage.sqlite.statements import statements
 
 _SQL: Final = statements("claim")
 _READY_TURNS: Final = _SQL["ready_turns"]
-_LANE_COLUMNS: Final = 39
+_LANE_COLUMNS: Final = len(Lane.COLUMNS)
 
 EventRow = tuple[str, int, str, str, str, int, int | None, int, bytes, int | None]
 """id, seq, channel, provider_id, kind, accepted_at, occurred_at, late, payload, events_max."""
@@ -135,6 +135,7 @@ def held_turn(book: Book, lane: Lane, head: EventRow | None = None) -> HeldTurn:
         deaths=lane.deaths,
         deaths_alone=lane.deaths_alone,
         first_try_at=moment(lane.first_try_at),
+        heard_at=moment_or_none(lane.heard_at),
     )
 
 

@@ -48,13 +48,16 @@ class Sent:
         "gate_receipt",
         "gate_wait_max",
         "gate_gap",
+        "gate_unshown",
         "doubt",
         "doubt_wait",
         "resends_max",
         "on_refused",
         "tries_max",
         "answer_within",
+        "window",
         "asked_at",
+        "about_at",
         "attempts",
         "tries",
         "armed_epoch",
@@ -68,6 +71,7 @@ class Sent:
         "resends",
         "unproven",
         "gate_expired",
+        "slot_at",
         "changed_at",
         "ended_at",
     )
@@ -87,13 +91,16 @@ class Sent:
     gate_receipt: int
     gate_wait_max: int
     gate_gap: int
+    gate_unshown: int | None
     doubt: str
     doubt_wait: int
     resends_max: int
     on_refused: str
     tries_max: int
     answer_within: int
+    window: int | None
     asked_at: int
+    about_at: int | None
     attempts: int
     tries: int
     armed_epoch: int | None
@@ -107,6 +114,7 @@ class Sent:
     resends: int
     unproven: int
     gate_expired: int
+    slot_at: int | None
     changed_at: int
     ended_at: int | None
 
@@ -131,13 +139,16 @@ class Sent:
             self.gate_receipt,
             self.gate_wait_max,
             self.gate_gap,
+            self.gate_unshown,
             self.doubt,
             self.doubt_wait,
             self.resends_max,
             self.on_refused,
             self.tries_max,
             self.answer_within,
+            self.window,
             self.asked_at,
+            self.about_at,
             self.attempts,
             self.tries,
             self.armed_epoch,
@@ -151,6 +162,7 @@ class Sent:
             self.resends,
             self.unproven,
             self.gate_expired,
+            self.slot_at,
             self.changed_at,
             self.ended_at,
         ) = row
@@ -177,7 +189,10 @@ class Sent:
         """When the effect behind this ended one may go. Only a confirmed one has a gate."""
         if self.state != CONFIRMED or self.accepted_at is None:
             return 0
-        return self.accepted_at + (self.gate_gap if self.gate_reached() else max(self.gate_gap, self.gate_wait_max))
+        if self.gate_reached():
+            return self.accepted_at + self.gate_gap
+        wait = self.gate_wait_max if self.gate_unshown is None else min(self.gate_wait_max, self.gate_unshown)
+        return self.accepted_at + max(self.gate_gap, wait)
 
 
 def effect_of(sent: Sent, tenant: str, lane: Lane, payload: bytes) -> Effect:
@@ -208,36 +223,43 @@ def effect_of(sent: Sent, tenant: str, lane: Lane, payload: bytes) -> Effect:
 def terms_of(sent: Sent) -> Terms:
     return _terms(
         sent.repeatability,
-        (sent.gate_receipt, sent.gate_wait_max, sent.gate_gap),
+        (sent.gate_receipt, sent.gate_wait_max, sent.gate_gap, sent.gate_unshown),
         sent.doubt,
         sent.doubt_wait,
         sent.resends_max,
         sent.on_refused,
         sent.tries_max,
-        sent.answer_within,
+        (sent.answer_within, sent.window),
     )
 
 
 @lru_cache(maxsize=256)
 def _terms(
     repeatability: str,
-    gate: tuple[int, int, int],
+    gate: tuple[int, int, int, int | None],
     doubt: str,
     doubt_wait: int,
     resends_max: int,
     on_refused: str,
     tries_max: int,
-    answer_within: int,
+    ages: tuple[int, int | None],
 ) -> Terms:
     """Each channel has its own, and all its effects share them."""
-    receipt, wait_max, gap = gate
+    receipt, wait_max, gap, unshown = gate
+    answer_within, window = ages
     return Terms(
         repeatability=Repeatability(repeatability),
-        gate=Gate(receipt=Receipt(receipt), wait_max=duration(wait_max), gap=duration(gap)),
+        gate=Gate(
+            receipt=Receipt(receipt),
+            wait_max=duration(wait_max),
+            gap=duration(gap),
+            unshown=None if unshown is None else duration(unshown),
+        ),
         doubt=DoubtPolicy(doubt),
         doubt_wait=duration(doubt_wait),
         resends_max=resends_max,
         on_refused=RefusedPolicy(on_refused),
         tries_max=tries_max,
         answer_within=duration(answer_within),
+        window=None if window is None else duration(window),
     )

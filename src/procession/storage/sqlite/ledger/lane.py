@@ -65,6 +65,9 @@ class Lane:
         "replaying",
         "aside_seq",
         "order_last",
+        "heard_at",
+        "burst_since",
+        "burst_count",
     )
     __slots__ = (*COLUMNS, "fresh", "kept_epoch", "kept_phase", "kept_suspect")
 
@@ -107,6 +110,9 @@ class Lane:
     replaying: int
     aside_seq: int | None
     order_last: int | None
+    heard_at: int | None
+    burst_since: int
+    burst_count: int
 
     fresh: bool
     """It has no row yet."""
@@ -156,6 +162,9 @@ class Lane:
             self.replaying,
             self.aside_seq,
             self.order_last,
+            self.heard_at,
+            self.burst_since,
+            self.burst_count,
         ) = row
         self.fresh = fresh
         self.kept_phase, self.kept_suspect, self.kept_epoch = self.phase, self.deaths > 0, self.epoch
@@ -208,5 +217,8 @@ def new_lane(no: int, tenant: int, lane: str, side: str, key: str, channel: str)
         0,  # replaying
         None,  # aside_seq
         None,  # order_last
+        None,  # heard_at
+        0,  # burst_since
+        0,  # burst_count
     )
     return Lane(fresh, fresh=True)

@@ -5,17 +5,18 @@ from typing import Final
 from procession.core.effect import EffectMove, Receipt
 from procession.core.errors import BadRequest
 from procession.core.event import EventState, Intake
-from procession.core.ids import EffectId, EventId, LaneId, QuarantineId, TenantId
-from procession.core.lane import LaneMove, Side
-from procession.core.turn import PauseDraft
+from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId
+from procession.core.lane import LaneMove, PauseDraft, Side
 from procession.storage.sqlite.instants import FOREVER, after
 from procession.storage.sqlite.ledger.accept import accept
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.effect import ARMED, DOUBT, PENDING, Sent
+from procession.storage.sqlite.ledger.hearing import pause_both
 from procession.storage.sqlite.ledger.lane import HELD, IDLE, SENDS, TURNS, Lane
 from procession.storage.sqlite.ledger.release import end_open_try
 from procession.storage.sqlite.ledger.rest import end_pause, rest
-from procession.storage.sqlite.ledger.settle import cancel_effect, pass_turn, pause_side
+from procession.storage.sqlite.ledger.settle import cancel_effect, pass_turn
+from procession.storage.sqlite.ledger.sight import accept_at
 from procession.storage.sqlite.statements import statements
 
 _SQL: Final = statements("console")
@@ -33,15 +34,11 @@ def audit(book: Book, actor: str, tenant: TenantId | None, verb: str, about: str
 
 def pause(book: Book, tenant: TenantId, lane: LaneId, actor: str, draft: PauseDraft) -> bool:
     turns = _turns(book, tenant, lane)
-    sends = book.lane_made(turns.tenant, lane, SENDS, turns.key, turns.channel)
     until = None if draft.duration is None else after(book.now, draft.duration)
     until = None if until == FOREVER else until
     if turns.paused and turns.paused_until == until and bool(turns.pause_keep) == draft.keep_effects:
         return False
-    for side in (turns, sends):
-        pause_side(book, side, draft, passing=sends.cursor)
-        if side.phase != HELD:
-            rest(book, side, LaneMove.PAUSE)
+    pause_both(book, turns, draft)
     audit(book, actor, tenant, "lane pause", lane, draft.reason)
     return True
 
@@ -197,7 +194,8 @@ def _resolve(book: Book, lane: Lane, sent: Sent, move: EffectMove) -> None:
     sent.doubt_until = sent.not_before = None
     sent.reason = "resolved by an operator"
     if move is EffectMove.CONFIRM:
-        sent.accepted_at, sent.receipt = book.now, max(sent.receipt, int(Receipt.ACCEPTED))
+        accept_at(book, sent)
+        sent.receipt = max(sent.receipt, int(Receipt.ACCEPTED))
     if move is EffectMove.RESEND:
         sent.resends, sent.unproven = sent.resends + 1, 0
     book.changed_effect(sent)
@@ -212,6 +210,38 @@ def cancel(book: Book, tenant: TenantId, effect: EffectId, actor: str) -> bool:
         return False
     audit(book, actor, tenant, "effect cancel", effect)
     return True
+
+
+# --- what is held back ---
+
+
+def release(book: Book, tenant: TenantId, channel: ChannelName | None, actor: str) -> bool:
+    """Of the tenant with all its channels, where no channel is named."""
+    share = book.shares.find(tenant)
+    if share is None:
+        return False
+    held = [
+        outlet
+        for (name,) in book.execute(_SQL["outlets_held"], {"tenant": share.no, "channel": channel}).fetchall()
+        if (outlet := book.outlet(share.no, name)).hold_end > book.now
+    ]
+    if not held:
+        return False
+    for outlet in held:
+        outlet.held_until = book.now
+        book.changed_outlet(outlet)
+    for (no,) in book.execute(_SQL["sends_waiting"], {"tenant": share.no, "channel": channel}).fetchall():
+        _look_anew(book, book.lane_numbered(no))
+    reasons = "; ".join(dict.fromkeys(outlet.held_reason for outlet in held))
+    audit(book, actor, tenant, "sending release", channel or "all channels", reasons)
+    return True
+
+
+def _look_anew(book: Book, lane: Lane) -> None:
+    head = book.effect_at(lane, lane.cursor + 1)
+    if head is not None and head.state == PENDING:
+        rest(book, lane, LaneMove.RESOLVE)
+        book.flush()
 
 
 # --- the store as a whole ---

@@ -1,4 +1,4 @@
-"""Record: the write after each outward action, or after a probe (D1 to D7)."""
+"""Record: the write after each outward action, or after a probe (D1 to D11)."""
 
 from datetime import timedelta
 from typing import assert_never
@@ -8,15 +8,16 @@ from procession.core.errors import BadRequest, IllegalMove
 from procession.core.ids import EffectId
 from procession.core.lane import LaneMove, Lease, Side
 from procession.core.turn import Recorded
-from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Refused, Uncertain, Verdict
+from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Halted, Refused, Scope, Uncertain, Verdict
 from procession.storage.sqlite.instants import after
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.claim import held_effect, keep_send
 from procession.storage.sqlite.ledger.doubt import become_uncertain, end_unsent
 from procession.storage.sqlite.ledger.effect import Sent
-from procession.storage.sqlite.ledger.lane import HELD
+from procession.storage.sqlite.ledger.hold import hold_back, reason_of
+from procession.storage.sqlite.ledger.lane import HELD, Lane
 from procession.storage.sqlite.ledger.rest import rest
-from procession.storage.sqlite.ledger.sight import name_ref
+from procession.storage.sqlite.ledger.sight import accept_at, name_ref
 
 
 def record(
@@ -32,7 +33,7 @@ def record(
         return Recorded(fate=Fate.LOST)
     if sent.attempts != attempt or sent.oseq != lane.cursor + 1:
         return Recorded(fate=Fate.LOST)
-    _judge(book, sent, verdict)
+    _judge(book, lane, sent, verdict)
     worker = lane.worker
     lane.settled_epoch, lane.settled, lane.chained = lease.epoch, what, 0
     rest(book, lane, LaneMove.SETTLE)
@@ -53,30 +54,42 @@ def _kept_already(book: Book, lease: Lease, what: str) -> Recorded | None:
     return Recorded(fate=Fate.KEPT, next=held_effect(book, lane) if still_held else None)
 
 
-def _judge(book: Book, sent: Sent, verdict: Verdict) -> None:
+def _judge(book: Book, lane: Lane, sent: Sent, verdict: Verdict) -> None:
     if sent.ended:
-        # A sighting was quicker: it stands, and the call's own answer can only add what the provider calls it.
-        if isinstance(verdict, Confirmed):
-            _confirm(book, sent, verdict)
+        _add(book, sent, verdict)
         return
     was = sent.state
     try:
-        _apply(book, sent, verdict)
+        _apply(book, lane, sent, verdict)
     except IllegalMove:
         # Nothing has been changed: the move is the first thing that each verdict does.
         raise BadRequest(f"an effect that is {was} cannot be recorded as {type(verdict).__name__}") from None
     book.changed_effect(sent)
 
 
-def _apply(book: Book, sent: Sent, verdict: Verdict) -> None:
+def _add(book: Book, sent: Sent, verdict: Verdict) -> None:
+    """A sighting was quicker: it stands, and the call's own answer can only add what the provider calls it, and what it
+    says about others.
+    """
+    if isinstance(verdict, Confirmed):
+        _confirm(book, sent, verdict)
+    elif isinstance(verdict, Deferred | Halted):
+        hold_back(book, sent, verdict)
+
+
+def _apply(book: Book, lane: Lane, sent: Sent, verdict: Verdict) -> None:
     match verdict:
         case Confirmed():
             sent.move(EffectMove.CONFIRM, book.now)
-            sent.accepted_at, sent.not_before = book.now, None
+            accept_at(book, sent)
             _confirm(book, sent, verdict)
         case Deferred():
             sent.move(EffectMove.DEFER, book.now)
             _defer(book, sent, verdict)
+            hold_back(book, sent, verdict)
+        case Halted():
+            sent.move(EffectMove.DEFER, book.now)
+            _halt(book, lane, sent, verdict)
         case Refused():
             end_unsent(book, sent, f"{verdict.code}: {verdict.reason}" if verdict.code else verdict.reason)
         case Uncertain():
@@ -94,6 +107,14 @@ def _confirm(book: Book, sent: Sent, verdict: Confirmed) -> None:
     book.changed_effect(sent)
     if verdict.ref is not None and sent.ref is None:
         name_ref(book, sent, verdict.ref)
+
+
+def _halt(book: Book, lane: Lane, sent: Sent, verdict: Halted) -> None:
+    sent.reason, sent.not_before = reason_of(verdict), None
+    sent.tries -= 1
+    if verdict.scope is Scope.CONVERSATION and lane.parked is None:
+        lane.parked = f"effect {sent.id} is held back: {sent.reason}"
+    hold_back(book, sent, verdict)
 
 
 def _defer(book: Book, sent: Sent, verdict: Deferred) -> None:

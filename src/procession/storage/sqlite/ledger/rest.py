@@ -13,6 +13,7 @@ from procession.storage.sqlite.instants import FOREVER, instant, moment
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.doubt import doubt_is_over, park_for_doubt
 from procession.storage.sqlite.ledger.effect import CONFIRMED, DOUBT, PENDING, REFUSED, Sent
+from procession.storage.sqlite.ledger.hold import look_at
 from procession.storage.sqlite.ledger.lane import HELD, IDLE, PARKED, PAUSED, READY, SENDS, TURNS, Lane
 from procession.storage.sqlite.statements import statements
 
@@ -132,7 +133,7 @@ def _window_end(book: Book, lane: Lane) -> int | None:
 
 def _send_facts(book: Book, lane: Lane) -> RestingFacts:
     head = pass_ended(book, lane)
-    wake_at = None if head is None else _send_wake(head)
+    wake_at = None if head is None else _send_wake(book, lane, head)
     return RestingFacts(
         has_work=head is not None,
         parked=lane.parked is not None,
@@ -161,11 +162,12 @@ def pass_ended(book: Book, lane: Lane) -> Sent | None:
     return head
 
 
-def _send_wake(head: Sent) -> int | None:
+def _send_wake(book: Book, lane: Lane, head: Sent) -> int | None:
     if head.state == CONFIRMED:
         return head.gate_opens_at()
     if head.state == PENDING:
-        return head.not_before
+        waits = (head.not_before, head.slot_at, lane.not_before, look_at(book, head))
+        return max([moment for moment in waits if moment is not None], default=None)
     if head.state == DOUBT:
         probed = head.repeatability == Repeatability.PROBED and head.not_before is not None
         return head.not_before if probed else head.doubt_until

@@ -6,14 +6,13 @@ from typing import Final, assert_never
 from procession.core.effect import EffectDraft, EffectMove
 from procession.core.event import EventState
 from procession.core.ids import EventId
-from procession.core.lane import LaneMove, Lease, Side
+from procession.core.lane import LaneMove, Lease, PauseDraft, Side
 from procession.core.limits import REMINDERS_MAX
 from procession.core.turn import (
     Advance,
     Delay,
     HeldTurn,
     Park,
-    PauseDraft,
     SetAside,
     Settled,
     Settlement,

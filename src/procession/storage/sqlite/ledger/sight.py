@@ -16,6 +16,8 @@ _SQL: Final = statements("accept")
 
 def see(book: Book, sighting: Sighting) -> None:
     share = book.tenant(sighting.tenant)
+    if sighting.failed or sighting.receipt >= Receipt.SENT:
+        _show(book, share, sighting.channel)
     sent = _find(book, share, sighting)
     if sent is not None:
         climb(book, sent, sighting.receipt, failed=sighting.failed, detail=sighting.detail)
@@ -34,7 +36,7 @@ def climb(book: Book, sent: Sent, receipt: int, *, failed: bool, detail: str) ->
     """What one sighting does to its effect, wherever its lane stands."""
     if not sent.ended:
         sent.move(EffectMove.SIGHT, book.now)
-        sent.accepted_at, sent.not_before = book.now, None
+        accept_at(book, sent)
     # Only an accepted send can be seen, so that is the least that is known of it.
     sent.receipt = max(sent.receipt, receipt, int(Receipt.ACCEPTED))
     if failed:
@@ -42,6 +44,21 @@ def climb(book: Book, sent: Sent, receipt: int, *, failed: bool, detail: str) ->
         sent.reason = detail or sent.reason
     sent.changed_at = book.now
     book.changed_effect(sent)
+
+
+def accept_at(book: Book, sent: Sent) -> None:
+    """It is known now to be accepted: the gate counts from here, and (D11) is as long as is known now."""
+    sent.accepted_at, sent.not_before = book.now, None
+    if book.outlet(sent.tenant, sent.channel).shown:
+        sent.gate_unshown = None
+
+
+def _show(book: Book, share: Share, channel: str) -> None:
+    """The channel has shown that statuses come."""
+    outlet = book.outlet(share.no, channel)
+    if not outlet.shown:
+        outlet.shown = 1
+        book.changed_outlet(outlet)
 
 
 def name_ref(book: Book, sent: Sent, ref: str) -> None:

@@ -60,7 +60,7 @@ CREATE TABLE procession_lane (                  -- one side of one lane
     lease_until INTEGER,                        -- held only; 0: its holder is known to be dead
     ready_pos INTEGER,                          -- ready only: the order in which lanes became ready
     due_at INTEGER,                             -- when a sweep has to look again
-    not_before INTEGER,                         -- turns: backoff of the head
+    not_before INTEGER,                         -- turns: backoff of the head. sends: until the conversation has paid for its burst
     turn TEXT,                                  -- turns: the turn that was claimed and has not ended (its events are frozen)
     turn_last INTEGER,                          -- turns: last seq of that turn
     tries INTEGER NOT NULL,
@@ -85,6 +85,9 @@ CREATE TABLE procession_lane (                  -- one side of one lane
     replaying INTEGER NOT NULL,                 -- turns: how many set-aside events are to be played again (state replaying)
     aside_seq INTEGER,                          -- turns: `turn` is the replay of the event of this seq
     order_last INTEGER,                         -- turns: the source's number, version or time of the newest released event
+    heard_at INTEGER,                           -- turns: when its subject last spoke
+    burst_since INTEGER NOT NULL,               -- sends: what the conversation owes: core.pace.Burst
+    burst_count INTEGER NOT NULL,
     UNIQUE (tenant, lane, side)
 ) STRICT;
 CREATE INDEX procession_lane_ready ON procession_lane (tenant, side, ready_pos) WHERE phase = 'ready' AND deaths = 0;
@@ -187,13 +190,16 @@ CREATE TABLE procession_effect (
     gate_receipt INTEGER NOT NULL,
     gate_wait_max INTEGER NOT NULL,
     gate_gap INTEGER NOT NULL,
+    gate_unshown INTEGER,                       -- from its confirmation on: null if the channel had shown a status by then
     doubt TEXT NOT NULL,
     doubt_wait INTEGER NOT NULL,
     resends_max INTEGER NOT NULL,
     on_refused TEXT NOT NULL,
     tries_max INTEGER NOT NULL,
     answer_within INTEGER NOT NULL,
+    window INTEGER,                             -- null: it may be sent at any time
     asked_at INTEGER NOT NULL,
+    about_at INTEGER,                           -- when what it answers happened
     attempts INTEGER NOT NULL,
     tries INTEGER NOT NULL,
     armed_epoch INTEGER,                        -- under which the newest attempt was begun
@@ -207,6 +213,7 @@ CREATE TABLE procession_effect (
     resends INTEGER NOT NULL,
     unproven INTEGER NOT NULL,                  -- pending, and an earlier attempt may have been taken
     gate_expired INTEGER NOT NULL,              -- the next one went before the gate's receipt was reached
+    slot_at INTEGER,                            -- pending: its place in the channel's line
     changed_at INTEGER NOT NULL,
     ended_at INTEGER,
     payload BLOB NOT NULL,
@@ -218,6 +225,17 @@ CREATE INDEX procession_effect_ref ON procession_effect (tenant, channel, ref) W
 CREATE INDEX procession_effect_doubt ON procession_effect (doubt_until) WHERE state = 'doubt';
 CREATE INDEX procession_effect_ended ON procession_effect (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX procession_effect_turn ON procession_effect (tenant, turn);
+
+CREATE TABLE procession_outlet (                -- what is known of a channel's sends as a whole, or of a tenant's
+    tenant INTEGER NOT NULL,
+    channel TEXT NOT NULL,                      -- '': the tenant with all its channels
+    shown INTEGER NOT NULL,                     -- a status of SENT or more, or a failed one, was ever sighted
+    line INTEGER NOT NULL,                      -- where an even pace stands: core.pace.channel_slot
+    held_from INTEGER,                          -- null: it was never held back
+    held_until INTEGER,                         -- in the past: that is over; null (with held_from): until it is released
+    held_reason TEXT NOT NULL,
+    PRIMARY KEY (tenant, channel)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE procession_reminder (              -- a row stays when it has rung: its generation has to grow for ever
     tenant INTEGER NOT NULL,

@@ -101,14 +101,32 @@ SELECT id FROM procession_effect WHERE tenant = ? AND turn = ? ORDER BY oseq, no
 SELECT
     effect.id, tenant.tenant, effect.channel, lane.lane, effect.oseq, effect.turn, effect.key, effect.action,
     effect.state, effect.attempts, effect.receipt, effect.failed, effect.ref, effect.reason, effect.asked_at,
-    effect.changed_at, effect.doubt_until, lane.cursor, lane.phase, lane.due_at, lane.parked, head.oseq,
-    head.state, head.gate_receipt
+    effect.changed_at, effect.doubt_until, effect.slot_at, lane.cursor, lane.phase, lane.due_at, lane.parked,
+    lane.not_before, head.oseq, head.state, head.gate_receipt
 FROM procession_effect AS effect
 JOIN procession_tenant AS tenant ON tenant.no = effect.tenant
 JOIN procession_lane AS lane ON lane.no = effect.lane
 LEFT JOIN procession_effect AS head
 ON head.tenant = effect.tenant AND head.lane = effect.lane AND head.oseq = lane.cursor + 1
 WHERE effect.tenant = ? AND effect.id = ?;
+
+-- :halts
+-- Of one tenant, one effect's channel and tenant, or all; also those that are over, since the reader has no clock.
+SELECT tenant.tenant, outlet.channel, outlet.held_from, outlet.held_until, outlet.held_reason
+FROM procession_outlet AS outlet JOIN procession_tenant AS tenant ON tenant.no = outlet.tenant
+WHERE outlet.held_from IS NOT NULL AND (:tenant IS NULL OR outlet.tenant = :tenant)
+AND (:channel IS NULL OR outlet.channel IN (:channel, ''))
+ORDER BY outlet.held_from, tenant.tenant, outlet.channel;
+
+-- :outlets_held
+SELECT channel FROM procession_outlet
+WHERE tenant = :tenant AND held_from IS NOT NULL AND (:channel IS NULL OR channel = :channel);
+
+-- :sends_waiting
+-- By procession_lane_stopped; its condition is repeated, so that the planner sees that it serves.
+SELECT no FROM procession_lane
+WHERE tenant = :tenant AND phase = 'waiting' AND phase IN ('waiting', 'paused', 'parked') AND side = 'sends'
+AND (:channel IS NULL OR channel = :channel);
 
 -- :lanes
 SELECT lane.no, lane.tenant, tenant.tenant, lane.lane, lane.key, lane.channel, lane.side, lane.phase, lane.next_seq,

@@ -19,10 +19,12 @@ ON CONFLICT (lane) DO UPDATE SET state = excluded.state;
 -- :effect
 INSERT INTO procession_effect (
     tenant, id, lane, oseq, state, channel, turn, key, action,
-    repeatability, gate_receipt, gate_wait_max, gate_gap, doubt, doubt_wait, resends_max, on_refused, tries_max,
-    answer_within, asked_at, attempts, tries, receipt, failed, reason, resends, unproven, gate_expired,
-    changed_at, payload
-) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, '', 0, 0, 0, ?, ?)
+    repeatability, gate_receipt, gate_wait_max, gate_gap, gate_unshown, doubt, doubt_wait, resends_max, on_refused,
+    tries_max, answer_within, window, asked_at, about_at, attempts, tries, receipt, failed, reason, resends, unproven,
+    gate_expired, changed_at, payload
+) VALUES (
+    ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 0, '', 0, 0, 0, ?, ?
+)
 ON CONFLICT (tenant, id) DO NOTHING;
 
 -- :events_ended
