@@ -59,6 +59,8 @@ def an_event(
     order: Order | None = None,
     window: Window | None = None,
     occurred_at: datetime | None = None,
+    aliases: tuple[str, ...] = (),
+    retires: tuple[str, ...] = (),
     hears: bool = False,
     pause: PauseDraft | None = None,
 ) -> NewEvent:
@@ -75,6 +77,8 @@ def an_event(
         occurred_at=occurred_at,
         order=order,
         window=window,
+        aliases=aliases,
+        retires=retires,
         hears=hears,
         pause=pause,
     )
@@ -149,6 +153,7 @@ def an_effect(
     payload: bytes = b"hello",
     terms: Terms | None = None,
     about_at: datetime | None = None,
+    aliases: tuple[str, ...] = (),
 ) -> EffectDraft:
     """What a turn (that of the first event, unless another is named) asks for under a key."""
     return EffectDraft(
@@ -161,6 +166,7 @@ def an_effect(
         payload=payload,
         terms=some_terms() if terms is None else terms,
         about_at=about_at,
+        aliases=aliases,
     )
 
 

@@ -128,6 +128,8 @@ async def test_the_reference_moves_its_lanes_by_the_table_only(seen: Seen) -> No
         await harness.console.pause(ACME, the_lane(), seconds(1), actor=OPERATOR)
         await harness.console.resume(ACME, the_lane(), actor=OPERATOR)
         await harness.console.skip(ACME, the_lane(), actor=OPERATOR)
+        await accept(harness, *(an_event(1, lane=name, aliases=(name,)) for name in ("cid", "dan")))
+        await accept(harness, an_event(2, lane="cid", aliases=("cid", "dan")))
 
     assert {move for _, move, _ in seen} == set(LaneMove)
     assert all(to in LANE_TABLE[phase, move] for phase, move, to in seen)

@@ -8,10 +8,10 @@ from typing import Final
 
 from procession.core.errors import Misconfigured
 from procession.core.lane import Phase
+from procession.core.moments import clock_words
 from procession.ports.console import Console, HaltView
 from procession.ports.directory import Directory
 from procession.ports.vault import Rotation
-from procession.storage.words import clock_words
 
 CLOCK_AHEAD_MAX: Final = timedelta(seconds=5)
 """Less is the ordinary work of time synchronisation."""

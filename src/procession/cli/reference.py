@@ -53,6 +53,9 @@ effects are to be sent:
 | `on_refused` | `continue` | what a refusal does to those behind it: continue, park |
 | `tries_max` | `20` | tries that count before an effect is refused for good |
 | `answer_within` | `86400` | seconds; what is older when its turn to be sent comes is refused, not sent |
+
+A WhatsApp channel has other defaults (`gate = "delivered"`), and settings of its own:
+[WhatsApp](../guides/whatsapp.md#settings).
 """
 
 _COMMANDS_HEAD = """\

@@ -1,21 +1,12 @@
 """What something waits for, in words: the same words from every store."""
 
 from collections.abc import Sequence
-from datetime import MAXYEAR, UTC, datetime
-from typing import Final
+from datetime import datetime
 
 from procession.core.effect import EffectState, Receipt
 from procession.core.lane import Phase
+from procession.core.moments import NO_END, clock_words
 from procession.ports.console import HaltView
-
-NO_END: Final = datetime.max.replace(tzinfo=UTC)
-"""Of a pause that only an operator ends."""
-
-
-def clock_words(moment: datetime | None) -> str:
-    if moment is None or moment.year >= MAXYEAR:
-        return "an operator"
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def event_waits(*, ahead: int, phase: Phase, wake_at: datetime | None, worker: str, reason: str, deaths: int) -> str:

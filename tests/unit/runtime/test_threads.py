@@ -33,12 +33,13 @@ async def test_what_a_call_raises_is_raised_here(error: BaseException) -> None:
 
 async def test_threads_are_bounded_and_used_again() -> None:
     pool = ThreadPool(2)
-    go_on = threading.Event()
+    go_on, both = threading.Event(), threading.Barrier(2, timeout=60)
     names: set[str] = set()
 
     def work() -> None:
         names.add(threading.current_thread().name)
         go_on.wait()
+        both.wait()
 
     async with asyncio.TaskGroup() as group:
         calls = [group.create_task(pool.run(work)) for _ in range(6)]

@@ -5,11 +5,12 @@ from datetime import datetime
 from procession.core.effect import ENDED, EffectState
 from procession.core.event import EventState
 from procession.core.lane import Phase, Side
+from procession.core.moments import clock_words
 from procession.ports.console import AsideView, EffectView, EventView, LaneView, TryView
 from procession.storage.memory.outlets import halt_view, outlets_of
 from procession.storage.memory.rest import head_events, unplayed
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables
-from procession.storage.words import clock_words, effect_waits, event_waits
+from procession.storage.words import effect_waits, event_waits
 
 
 def event_view(tables: Tables, event: EventRow) -> EventView:

@@ -9,6 +9,7 @@ from procession.core.effect import ENDED, EffectState, Receipt
 from procession.core.event import EventState
 from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId, event_id
 from procession.core.lane import Phase, Side
+from procession.core.moments import NO_END, clock_words
 from procession.ports.console import (
     AsideView,
     AuditRow,
@@ -23,7 +24,7 @@ from procession.ports.console import (
 from procession.storage.sqlite.event_row import EventRow
 from procession.storage.sqlite.instants import FOREVER, moment, moment_or_none
 from procession.storage.sqlite.statements import statements
-from procession.storage.words import NO_END, clock_words, effect_waits, event_waits
+from procession.storage.words import effect_waits, event_waits
 
 _SQL: Final = statements("console")
 

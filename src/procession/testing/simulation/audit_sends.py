@@ -16,7 +16,7 @@ from procession.core.turn import Began, HeldEffect, NotBegun, Recorded
 from procession.core.verdict import Absent, Confirmed, Deferred, Fate, Halted, Refused, Uncertain, Verdict
 from procession.testing.simulation.audit_contents import Contents
 from procession.testing.simulation.effect_book import ConversationBook, EffectBook, Pause
-from procession.testing.simulation.history import History
+from procession.testing.simulation.history import History, shown
 from procession.testing.simulation.rare import Rare, RareCounts
 
 _S: Final = EffectState
@@ -146,7 +146,7 @@ class SendsAudit:
     def began(self, lease: Lease, effect: EffectId, attempt: int, answer: Began | NotBegun, at: datetime) -> None:
         book, own = self.conversation(lease.tenant, lease.lane), self.effects.get(effect)
         ours = book.is_held(lease, self.era)
-        self._history.note(lease.worker, "begins", (effect, lease.lane), f"attempt {attempt}", _shown(answer))
+        self._history.note(lease.worker, "begins", (effect, lease.lane), f"attempt {attempt}", shown(answer))
         if own is None:
             self._fail("S9", "an effect was begun that nobody has asked for", effect)
         elif isinstance(answer, Began):
@@ -226,7 +226,7 @@ class SendsAudit:
     ) -> None:  # fmt: skip
         book, own = self.conversation(lease.tenant, lease.lane), self.effects[effect]
         about = (effect, lease.lane)
-        self._history.note(lease.worker, "records", about, f"attempt {attempt}", _shown(verdict), answer.fate)
+        self._history.note(lease.worker, "records", about, f"attempt {attempt}", shown(verdict), answer.fate)
         again = book.recorded == (lease.epoch, effect, attempt) and lease.era == self.era
         if again:
             # A repeat that comes when its sender has gone on, with the next attempt, is nobody's.
@@ -396,8 +396,3 @@ class SendsAudit:
 
     def _fail(self, rule: str, text: str, *about: str) -> None:
         self._history.fail(rule, text, *about)
-
-
-def _shown(value: object) -> str:
-    reason = getattr(value, "reason", "")
-    return f"{type(value).__name__} {reason}".rstrip()

@@ -89,3 +89,9 @@ def _short(name: str) -> str:
 def _said(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 160 else text[:157] + "…"
+
+
+def shown(value: object) -> str:
+    """An answer or a verdict, in a line."""
+    reason = getattr(value, "reason", "")
+    return f"{type(value).__name__} {reason}".rstrip()
