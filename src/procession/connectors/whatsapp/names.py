@@ -6,7 +6,7 @@ phone. What a value is, is told by its form: providers have been seen to put the
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from procession.connectors.whatsapp.settings import digits_of
@@ -19,6 +19,8 @@ _SCOPED: Final = re.compile(r"[A-Z]{2}\.[0-9A-Za-z._-]{1,160}", re.ASCII)
 _OF_PORTFOLIOS: Final = re.compile(r"[A-Z]{2}\.ENT\.", re.ASCII)
 _OWN_FIELDS: Final = ("from", "from_user_id", "from_parent_user_id")
 CONTACT_FIELDS: Final = ("wa_id", "user_id", "parent_user_id")
+_NAMESAKES_MAX: Final = 8
+"""Contacts of one name that are looked at: a person is told once in a delivery, or once for each change."""
 
 
 def name_of(value: object) -> str | None:
@@ -69,17 +71,29 @@ def key_as_name(key: str) -> str | None:
     return name_of(key) or name_of(digits_of(key))
 
 
-def contact_of(contacts: tuple[Mapping[str, object], ...], names: tuple[str, ...], *, sole: bool) -> int | None:
-    """Which contact of a delivery belongs to whoever has these names: it shares one, and contradicts none.
+class ContactBook:
+    """The contacts of a delivery, each by its names: found without a look at all of them for each message."""
 
-    Never by its place in the list alone; only where a message names nobody, and is the only one with the only contact.
-    """
-    if not names:
-        return 0 if sole and len(contacts) == 1 else None
-    ranks = {rank(name): name for name in names}
-    for at, contact in enumerate(contacts):
-        theirs = names_in(contact, CONTACT_FIELDS)
-        contradicts = any(ranks.get(rank(name), name) != name for name in theirs)
-        if not contradicts and not set(theirs).isdisjoint(names):
-            return at
-    return None
+    def __init__(self, contacts: Sequence[tuple[str, ...]]) -> None:
+        self._contacts = contacts
+        self._by_name: dict[str, list[int]] = {}
+        for at, names in enumerate(contacts):
+            for name in names:
+                places = self._by_name.setdefault(name, [])
+                if len(places) < _NAMESAKES_MAX:
+                    places.append(at)
+
+    def find(self, names: tuple[str, ...], *, sole: bool) -> int | None:
+        """Which of them belongs to whoever has these names: it shares one, and contradicts none.
+
+        Never by its place in the list alone; only where a message names nobody, and is the only one with the only
+        contact.
+        """
+        if not names:
+            return 0 if sole and len(self._contacts) == 1 else None
+        ranks = {rank(name): name for name in names}
+        sharing = sorted({at for name in names for at in self._by_name.get(name, ())})
+        for at in sharing:
+            if all(ranks.get(rank(name), name) == name for name in self._contacts[at]):
+                return at
+        return None

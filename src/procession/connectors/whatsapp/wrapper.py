@@ -8,7 +8,7 @@ from that an element that was kept can be made a body of its own again, which re
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,7 @@ import msgspec
 
 from procession.connectors.json_body import NotJson, read_json
 from procession.connectors.whatsapp.doubled import doubled_at_top, has_doubled
-from procession.connectors.whatsapp.names import contact_of, sender_of
+from procession.connectors.whatsapp.names import CONTACT_FIELDS, ContactBook, names_in, sender_of
 from procession.core.limits import ELEMENTS_MAX
 from procession.ports.connector import Unreadable
 
@@ -30,6 +30,10 @@ ECHOES: Final = "message_echoes"
 HISTORY: Final = "history"
 WHOLE: Final = ""
 """The part of a field that is one event as it is."""
+AROUND_BYTES_MAX: Final = 4 * 1024
+"""Of each thing that is kept beside every element: ten times what Meta sends. Ten thousand elements may share one of
+these, so that without a bound three signed megabytes would become gigabytes here and in the store.
+"""
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "messages": (MESSAGES, STATUSES, ERRORS),
     "smb_message_echoes": (ECHOES, ERRORS),
@@ -133,7 +137,7 @@ def _of_body(body: Pair) -> Iterator[Element | Unreadable]:
 def _of_entry(entry: Pair, *, doubled: bool) -> Iterator[Element | Unreadable]:
     fields = entry.fields()
     changes = fields["changes"].parts() if "changes" in fields else None
-    reason = _twice(doubled_at_top(entry.raw)) if doubled else ""
+    reason = (_twice(doubled_at_top(entry.raw)) if doubled else "") or _too_long(fields, "id", "time")
     if changes is None or reason:
         yield Unreadable(reason=reason or "an entry has no changes", body=_in_entries(entry.raw))
         return
@@ -150,10 +154,11 @@ def _of_change(change: Pair, outer: Around, *, doubled: bool) -> Iterator[Elemen
         reason = "a change has no field and value"
     elif doubled and not reason:
         reason = _twice(doubled_at_top(value.raw))
+    inner = {} if value is None or reason else value.fields()
+    reason = reason or _too_long(fields, "field") or _too_long(inner, "metadata")
     if reason or field is None or value is None:
         yield Unreadable(reason=reason, body=_in_entries(_in_entry(outer, change.raw)))
         return
-    inner = value.fields()
     around = Around(field=str(field.read), entry=outer.entry, time=outer.time, metadata=inner.get("metadata"))
     yield from _of_value(value, inner, around, doubled=doubled)
 
@@ -168,7 +173,7 @@ def _of_value(
     if not known:
         reason = f"it holds none of {', '.join(_PARTS[around.field])}"
         yield Unreadable(reason=reason, body=_wrapped(around, WHOLE, value.raw))
-    contacts = (fields["contacts"].parts() if "contacts" in fields else None) or []
+    contacts = _Contacts(fields.get("contacts"))
     for part in known:
         pairs = fields[part].parts()
         if pairs is None:
@@ -179,7 +184,7 @@ def _of_value(
             if part == HISTORY:
                 yield from _of_chunk(pair, around, doubled=doubled)
             else:
-                own = _contact(pair, contacts, sole=part == MESSAGES and len(pairs) == 1)
+                own = contacts.of(pair, sole=part == MESSAGES and len(pairs) == 1)
                 yield _element(pair, part, _with(around, contact=own), doubled=doubled)
 
 
@@ -187,7 +192,7 @@ def _of_chunk(chunk: Pair, around: Around, *, doubled: bool) -> Iterator[Element
     """A history comes in chunks of threads: each thread is one person's."""
     fields = chunk.fields()
     threads = fields["threads"].parts() if "threads" in fields else None
-    if not threads or (doubled and doubled_at_top(chunk.raw)):
+    if not threads or _too_long(fields, "metadata") or (doubled and doubled_at_top(chunk.raw)):
         yield _element(chunk, HISTORY, around, doubled=doubled)
         return
     beside = _with(around, chunk=fields.get("metadata") or Pair(read=None, raw=b"null"))
@@ -208,12 +213,21 @@ def _element(pair: Pair, part: str, around: Around, *, doubled: bool) -> Element
     return Element(part=part, fields=pair.read, raw=pair.raw, around=around)
 
 
-def _contact(pair: Pair, contacts: Sequence[Pair], *, sole: bool) -> Pair | None:
-    if not contacts or not isinstance(pair.read, dict):
-        return None
-    read = tuple(contact.read if isinstance(contact.read, dict) else {} for contact in contacts)
-    at = contact_of(read, sender_of(pair.read), sole=sole)
-    return None if at is None else contacts[at]
+class _Contacts:
+    """Those of one value: each message is one person's, and a value may hold a thousand of both."""
+
+    def __init__(self, contacts: Pair | None) -> None:
+        parts = (contacts.parts() if contacts is not None else None) or []
+        self._parts = [part for part in parts if len(part.raw) <= AROUND_BYTES_MAX]
+        self._book = ContactBook(
+            [names_in(part.read, CONTACT_FIELDS) if isinstance(part.read, dict) else () for part in self._parts]
+        )
+
+    def of(self, pair: Pair, *, sole: bool) -> Pair | None:
+        if not self._parts or not isinstance(pair.read, dict):
+            return None
+        at = self._book.find(sender_of(pair.read), sole=sole)
+        return None if at is None else self._parts[at]
 
 
 def _with(around: Around, *, contact: Pair | None = None, chunk: Pair | None = None) -> Around:
@@ -230,6 +244,13 @@ def _with(around: Around, *, contact: Pair | None = None, chunk: Pair | None = N
 def _twice(names: frozenset[str]) -> str:
     # A parser that takes the first would read another value than ours, which takes the last.
     return f"{', '.join(sorted(names)[:4])!r} is there twice" if names else ""
+
+
+def _too_long(fields: Mapping[str, Pair], *names: str) -> str:
+    for name in names:
+        if name in fields and len(fields[name].raw) > AROUND_BYTES_MAX:
+            return f"{name} has more than {AROUND_BYTES_MAX} bytes"
+    return ""
 
 
 # --- together ---

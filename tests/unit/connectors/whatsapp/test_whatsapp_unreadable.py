@@ -1,9 +1,13 @@
 """Whatever a signed body holds, it is answered: what cannot be read is kept with its reason, and the rest counts."""
 
 import json
+from itertools import count
 
 import pytest
 
+from procession.connectors.whatsapp import names
+from procession.connectors.whatsapp.names import rank as _rank
+from procession.connectors.whatsapp.wrapper import AROUND_BYTES_MAX
 from procession.core.limits import DEPTH_MAX, ELEMENTS_MAX
 from tests.unit.connectors.whatsapp.meta import (
     NUMBER,
@@ -189,6 +193,73 @@ def test_more_elements_than_a_delivery_may_have_are_kept_as_one() -> None:
     found = parsed(raw)
 
     assert [part.body for part in found.unreadable] == [raw]
+
+
+def test_a_thousand_persons_are_told_apart_without_comparing_all_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read on the loop that answers everybody, and ten thousand of both once took a minute and a half."""
+    persons = [f"4915{number:09d}" for number in range(1000)]
+    looks = count()
+    monkeypatch.setattr(names, "rank", lambda name: next(looks) * 0 + _rank(name))
+
+    found = parsed(
+        of_messages(
+            *({**message(wamid=f"wamid.{person}"), "from": person, "from_user_id": None} for person in persons),
+            contacts=tuple({"wa_id": person, "user_id": f"DE.{person}"} for person in reversed(persons)),
+        )
+    ).arrivals
+
+    assert [arrival.aliases for arrival in found] == [(person, f"DE.{person}") for person in persons]
+    assert next(looks) < 20 * len(persons)
+
+
+def test_of_many_contacts_of_one_name_only_a_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = count()
+    monkeypatch.setattr(names, "rank", lambda name: next(looks) * 0 + _rank(name))
+    others = tuple({"wa_id": PHONE, "user_id": f"DE.{number}"} for number in range(1000))
+
+    found = parsed(of_messages(*(message(wamid=f"wamid.{n}") for n in range(100)), contacts=others)).arrivals
+
+    assert len(found) == 100
+    assert next(looks) < 100 * 100
+
+
+LONG = "x" * AROUND_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        entry(change(value(messages=[message()] * 100, metadata={"phone_number_id": NUMBER, "pad": LONG}))),
+        entry(change(value(messages=[message()] * 100)), waba=LONG),
+        entry(change(value(messages=[message()] * 100)), time=LONG),
+        entry(change(value(messages=[message()] * 100), field=LONG)),
+    ],
+)
+def test_what_stands_around_a_hundred_elements_is_not_kept_a_hundred_times(part: dict[str, object]) -> None:
+    raw = body(part, entry(change(value(messages=[message()]))))
+
+    found = parsed(raw)
+
+    # Unbounded, three megabytes would become gigabytes in the store. And the other entry is read.
+    assert sum(len(each.body) for each in found.unreadable) < len(raw)
+    assert [arrival.provider_id for arrival in found.arrivals] == ["wamid.A"]
+
+
+def test_a_contact_that_is_too_long_is_not_kept_beside_each_message() -> None:
+    named = {"wa_id": PHONE, "user_id": "DE.5", "profile": {"name": LONG}}
+
+    found = parsed(of_messages(*(message(wamid=f"wamid.{n}") for n in range(9)), contacts=(named,)))
+
+    assert len(found.arrivals) == 9
+    assert all(LONG.encode() not in arrival.payload for arrival in found.arrivals)
+
+
+def test_a_chunk_of_a_history_that_says_too_much_of_itself_is_one_event() -> None:
+    chunk = {"metadata": {"pad": LONG}, "threads": [{"id": PHONE, "messages": []}] * 50}
+
+    found = parsed(body(entry(change(value(history=[chunk]), "history"))))
+
+    assert [arrival.kind for arrival in found.arrivals] == ["whatsapp.history"]
 
 
 def test_what_is_kept_of_one_names_no_other() -> None:
