@@ -7,6 +7,7 @@ from procession.core.event import Acceptance, EventState, Intake, NewEvent, Plac
 from procession.core.lane import LaneMove
 from procession.storage.sqlite.instants import instant, micros
 from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.find import find_lane
 from procession.storage.sqlite.ledger.hearing import hear, pause_at_once
 from procession.storage.sqlite.ledger.lane import HELD, READY, TURNS
 from procession.storage.sqlite.ledger.resequence import place_of, release_followers
@@ -30,7 +31,7 @@ def accept(book: Book, intake: Intake) -> Acceptance:
 
 def accept_event(book: Book, new: NewEvent) -> Placement:
     share = book.tenant(new.tenant)
-    if new.order is None and new.window is None:
+    if new.order is None and new.window is None and not new.aliases:
         fresh, seq = _place(book, share.no, new)
     else:
         fresh, seq = _place_whole(book, share.no, new)
@@ -42,7 +43,7 @@ def _place(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | None]:
     """A plain event: the lane's next seq. False: it is here already."""
     now = book.now
     known = book.lane(tenant, new.lane, TURNS)
-    lane = known or book.lane_made(tenant, new.lane, TURNS, new.lane_key, new.channel)
+    lane = book.heir(known or book.lane_made(tenant, new.lane, TURNS, new.lane_key, new.channel))
     seq = lane.next_seq
     occurred_at = None if new.occurred_at is None else instant(new.occurred_at)
     row = (tenant, new.id, lane.no, seq, new.channel, new.provider_id, new.kind, now, now, occurred_at, new.payload)
@@ -65,10 +66,11 @@ def _place(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | None]:
 
 
 def _place_whole(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | None]:
-    """An event with an order of its source's, or a window."""
+    """An event with an order of its source's, a window, or names."""
     if book.execute(_SQL["known"], (tenant, new.id)).fetchone() is not None:
         return False, None
-    lane = book.lane_made(tenant, new.lane, TURNS, new.lane_key, new.channel)
+    where = (tenant, new.channel, new.lane, new.lane_key)
+    lane = find_lane(book, where, new.aliases, new.retires, TURNS)
     place = place_of(book, lane, new)
     order, window = new.order, new.window
     book.execute(

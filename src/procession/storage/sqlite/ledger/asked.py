@@ -7,6 +7,7 @@ from procession.core.effect import EffectDraft
 from procession.core.lane import LaneMove
 from procession.storage.sqlite.instants import instant, micros
 from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.find import find_lane
 from procession.storage.sqlite.ledger.lane import SENDS, Lane
 from procession.storage.sqlite.ledger.rest import touch
 from procession.storage.sqlite.statements import statements
@@ -18,13 +19,16 @@ def append_effects(book: Book, tenant: int, turn: str, drafts: Sequence[EffectDr
     """In order; one whose id is there already is left as it is."""
     grown: dict[int, Lane] = {}
     for draft in drafts:
+        if draft.aliases and book.execute(_SQL["effect_known"], (tenant, draft.id)).fetchone() is not None:
+            continue  # what is there already merges nobody
         known = book.lane(tenant, draft.lane, SENDS)
-        lane = known or book.lane_made(tenant, draft.lane, SENDS, draft.lane_key, draft.channel)
+        place = (tenant, draft.channel, draft.lane, draft.lane_key)
+        lane = find_lane(book, place, draft.aliases, (), SENDS)
         if book.execute(_SQL["effect"], _row(book, lane, turn, draft)).rowcount:
             lane.next_seq += 1
             grown[lane.no] = lane
             book.tally[tenant, "asked"] += 1
-        elif known is None:
+        elif known is None and not draft.aliases:
             book.discard(lane)
     for lane in grown.values():
         touch(book, lane, LaneMove.ACCEPT)

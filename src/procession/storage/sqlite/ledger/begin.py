@@ -64,7 +64,7 @@ def _too_late(book: Book, lane: Lane, sent: Sent) -> str | None:
         return "too old"
     if sent.window is not None:
         turns = book.lane(lane.tenant, lane.lane, TURNS)
-        heard_at = None if turns is None else turns.heard_at
+        heard_at = None if turns is None else book.heir(turns).heard_at
         if heard_at is None or book.now - heard_at > sent.window:
             return "the window is closed"
     return None

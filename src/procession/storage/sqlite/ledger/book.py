@@ -24,6 +24,7 @@ from procession.storage.sqlite.ledger import effect as effects
 from procession.storage.sqlite.ledger import lane as lanes
 from procession.storage.sqlite.ledger.effect import Sent
 from procession.storage.sqlite.ledger.lane import HELD, Lane
+from procession.storage.sqlite.ledger.names import Names
 from procession.storage.sqlite.ledger.outlet import Outlet, new_outlet
 from procession.storage.sqlite.ledger.shares import Share, Shares
 from procession.storage.sqlite.statements import statements
@@ -33,6 +34,7 @@ _LOAD_LANE: Final = _SQL["load_lane"]
 _INSERT_LANE: Final = _SQL["insert_lane"]
 _SAVE_LANE: Final = _SQL["save_lane"]
 _GROW_LANE: Final = _SQL["grow_lane"]
+_BRANCHES: Final = statements("merge")["branches"]
 
 _LANE_VALUES: Final[Callable[[Lane], tuple[Any, ...]]] = attrgetter(*Lane.COLUMNS[Lane.COLUMNS.index("phase") :], "no")
 """Of save_lane and insert_lane: every column from `phase` on, in the table's order, then the number."""
@@ -97,6 +99,7 @@ class Book:
         self.connection = connection
         self.execute = connection.execute
         self.shares = shares
+        self.names = Names(connection)
         self.now = 0
         """The instant of the present batch."""
         self.era = 0
@@ -107,6 +110,8 @@ class Book:
         """Doubts whose wait was over, by what became of them: for whoever sweeps."""
         self.ready_pos = 0
         self.lane_no = 0
+        self.asked = 0
+        """The newest number that was given to a reminder."""
         self.turns: list[tuple[int, int, int, int, str, str, int, int | None, int]] = []
         """Rows for procession_turn, written together at the end of the transaction."""
         self._lanes: dict[tuple[int, str, str], Lane] = {}
@@ -181,6 +186,20 @@ class Book:
         if lane.side == lanes.TURNS:
             self.tally[lane.tenant, "lanes"] -= 1
 
+    def heir(self, lane: Lane) -> Lane:
+        """The same side of the lane that takes what is new for this one: itself, unless it was merged."""
+        while lane.merged_into is not None:
+            lane = self.lane_numbered(lane.merged_into)
+        return lane
+
+    def branches(self, lane: Lane) -> list[Lane]:
+        """The same side of the lanes that were merged into this one and have not come to their end; oldest first."""
+        if not lane.merging:
+            return []
+        self._flush_lanes()
+        own = [self.adopt(row) for row in self.execute(_BRANCHES, (lane.tenant, lane.no)).fetchall()]
+        return [each for other in own for each in (*self.branches(other), other)]
+
     def fenced(self, lease: Lease, side: Side) -> Lane | None:
         """The lane, if it is held under exactly this lease (G6)."""
         if lease.side is not side or lease.era != self.era:
@@ -235,6 +254,19 @@ class Book:
     def changed_effect(self, sent: Sent) -> None:
         self._changed_effects[sent.no] = sent
 
+    def move_effects(self, statement: str, arguments: dict[str, int]) -> None:
+        """Write many at once, to other places; none that was read before is there any more."""
+        self.flush_effects()
+        self._effects.clear()
+        self._effects_at.clear()
+        self.execute(statement, arguments)
+
+    # --- reminders ---
+
+    def next_asked(self) -> int:
+        self.asked += 1
+        return self.asked
+
     # --- outlets ---
 
     def outlet(self, tenant: int, channel: str) -> Outlet:
@@ -259,9 +291,7 @@ class Book:
                     self.execute(_GROW_LANE, (lane.next_seq, lane.heard_at, no, lane.kept_epoch))
             self._grown_lanes.clear()
         if self._changed_lanes:
-            for lane in self._changed_lanes.values():
-                self._save_lane(lane)
-            self._changed_lanes.clear()
+            self._flush_lanes()
         if self._effects:
             self.flush_effects()
             self._effects.clear()
@@ -273,6 +303,12 @@ class Book:
             self._lanes.clear()
         if len(self._outlets) > LANES_KEPT_MAX:
             self._outlets.clear()
+        self.names.trim()
+
+    def _flush_lanes(self) -> None:
+        for lane in self._changed_lanes.values():
+            self._save_lane(lane)
+        self._changed_lanes.clear()
 
     def flush_effects(self) -> None:
         """Write the effects only: a statement is going to look for them by something else than their keys."""
@@ -306,6 +342,7 @@ class Book:
         self._changed_effects.clear()
         self._outlets.clear()
         self._changed_outlets.clear()
+        self.names.forget()
         self.turns.clear()
         self.tally.clear()
 

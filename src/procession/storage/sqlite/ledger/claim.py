@@ -125,6 +125,7 @@ def held_turn(book: Book, lane: Lane, head: EventRow | None = None) -> HeldTurn:
     else:
         rows = book.execute(_SQL["events"], (lane.tenant, lane.no, first, lane.turn_last)).fetchall()
     assert rows[0][0] == lane.turn, "the head of a lane is not the turn that it has open"
+    heir = book.heir(lane)
     return HeldTurn(
         lease=book.lease(lane),
         lane_key=lane.key,
@@ -135,7 +136,8 @@ def held_turn(book: Book, lane: Lane, head: EventRow | None = None) -> HeldTurn:
         deaths=lane.deaths,
         deaths_alone=lane.deaths_alone,
         first_try_at=moment(lane.first_try_at),
-        heard_at=moment_or_none(lane.heard_at),
+        aliases=book.names.of_lane(heir.tenant, heir.no) if heir.named else (),
+        heard_at=moment_or_none(heir.heard_at),
     )
 
 
@@ -149,6 +151,8 @@ def _freeze(book: Book, lane: Lane, head: EventRow | None) -> None:
         head = book.execute(_SQL["events"], (lane.tenant, lane.no, first, first)).fetchone()
     assert head is not None, "a ready lane has no head"
     lane.turn, lane.turn_last, lane.aside_seq = head[0], head[1], None
+    if head[7]:
+        _recall_tries(book, lane)  # it may be a replay that came here with a merge
     events_max = head[9]
     if events_max is not None and events_max > 1:
         lane.turn_last = _last_of_run(book, lane, events_max)
@@ -169,8 +173,13 @@ def _freeze_replay(book: Book, lane: Lane) -> None:
     (row,) = book.execute(_SQL["events"], (lane.tenant, lane.no, seq, seq)).fetchall()
     lane.turn, lane.turn_last, lane.aside_seq = row[0], seq, seq
     lane.replaying -= 1
-    lane.has_steps = 1  # those of its earlier life hold
-    (first,) = book.execute(_SQL["first_try_at"], (lane.tenant, row[0])).fetchone()
+    _recall_tries(book, lane)
+
+
+def _recall_tries(book: Book, lane: Lane) -> None:
+    """What a turn's earlier life has left holds."""
+    lane.has_steps = 1
+    (first,) = book.execute(_SQL["first_try_at"], (lane.tenant, lane.turn)).fetchone()
     lane.first_try_at = book.now if first is None else first
 
 

@@ -22,7 +22,7 @@ class Lane:
     """The columns in the table's order, which the store compares with the table's when it opens a file.
 
     A plain class, filled in one assignment: a lane is read for each turn that is claimed. What the columns mean stands
-    in `migrations/0001_line.sql`.
+    in `migrations/`.
     """
 
     COLUMNS: Final = (
@@ -68,6 +68,10 @@ class Lane:
         "heard_at",
         "burst_since",
         "burst_count",
+        "named",
+        "merged_into",
+        "closing",
+        "merging",
     )
     __slots__ = (*COLUMNS, "fresh", "kept_epoch", "kept_phase", "kept_suspect")
 
@@ -113,6 +117,10 @@ class Lane:
     heard_at: int | None
     burst_since: int
     burst_count: int
+    named: int
+    merged_into: int | None
+    closing: int
+    merging: int
 
     fresh: bool
     """It has no row yet."""
@@ -165,6 +173,10 @@ class Lane:
             self.heard_at,
             self.burst_since,
             self.burst_count,
+            self.named,
+            self.merged_into,
+            self.closing,
+            self.merging,
         ) = row
         self.fresh = fresh
         self.kept_phase, self.kept_suspect, self.kept_epoch = self.phase, self.deaths > 0, self.epoch
@@ -220,5 +232,9 @@ def new_lane(no: int, tenant: int, lane: str, side: str, key: str, channel: str)
         None,  # heard_at
         0,  # burst_since
         0,  # burst_count
+        0,  # named
+        None,  # merged_into
+        0,  # closing
+        0,  # merging
     )
     return Lane(fresh, fresh=True)

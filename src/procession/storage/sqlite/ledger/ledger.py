@@ -254,6 +254,8 @@ class Ledger:
         _, book.era, paused, book.now, self._batch = connection.execute(_SQL["load"]).fetchone()
         book.sending_paused = bool(paused)
         (book.lane_no,) = connection.execute(_SQL["last_lane"]).fetchone()
+        (book.asked,) = connection.execute(_SQL["last_asked"]).fetchone()
+        book.names.recall()
         (book.ready_pos,) = connection.execute(_SQL["last_ready_pos"]).fetchone()
         book.reload_tenants()
         book.shares.recount(

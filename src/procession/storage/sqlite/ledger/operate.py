@@ -13,6 +13,7 @@ from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.effect import ARMED, DOUBT, PENDING, Sent
 from procession.storage.sqlite.ledger.hearing import pause_both
 from procession.storage.sqlite.ledger.lane import HELD, IDLE, SENDS, TURNS, Lane
+from procession.storage.sqlite.ledger.merge import move_replay
 from procession.storage.sqlite.ledger.release import end_open_try
 from procession.storage.sqlite.ledger.rest import end_pause, rest
 from procession.storage.sqlite.ledger.settle import cancel_effect, pass_turn
@@ -122,11 +123,15 @@ def replay(book: Book, tenant: TenantId, event: EventId, actor: str) -> bool:
     if row is None:
         return False
     no, lane_no, _ = row
-    book.execute(_SQL["replaying"], (no,))
     lane = book.lane_numbered(lane_no)
-    lane.replaying += 1
     book.tally[lane.tenant, "replayed"] += 1
-    book.changed(lane)
+    if lane.merged_into is not None:
+        lane = book.heir(lane)
+        move_replay(book, no, lane)
+    else:
+        book.execute(_SQL["replaying"], (no,))
+        lane.replaying += 1
+        book.changed(lane)
     if lane.phase != HELD:
         rest(book, lane, LaneMove.RESUME)
     audit(book, actor, tenant, "aside replay", event)

@@ -22,7 +22,9 @@ def prune(book: Book, keep: timedelta, rows_max: int) -> Pruned:
     turns, events = _forget_turns(book, horizon, rows_max)
     effects = book.execute(_SQL["forget_effects"], (horizon, horizon, rows_max)).rowcount
     sightings = book.execute(_SQL["forget_sightings"], (horizon, rows_max)).rowcount
-    return Pruned(rows=events + over + effects + sightings, more=rows_max in (turns, over, effects, sightings))
+    names = book.names.forget_retired(book.now, rows_max)
+    rows = events + over + effects + sightings + names
+    return Pruned(rows=rows, more=rows_max in (turns, over, effects, sightings, names))
 
 
 def _forget_turns(book: Book, horizon: int, rows_max: int) -> tuple[int, int]:

@@ -8,6 +8,8 @@ from typing import Final
 
 from procession.core.effect import EffectMove, RefusedPolicy, Repeatability
 from procession.core.errors import IllegalMove
+from procession.core.event import LANE_MERGED, merged_payload
+from procession.core.ids import LaneId, TenantId, merged_event_id
 from procession.core.lane import LANE_TABLE, LaneMove, RestingFacts, resting
 from procession.storage.sqlite.instants import FOREVER, instant, moment
 from procession.storage.sqlite.ledger.book import Book
@@ -18,6 +20,7 @@ from procession.storage.sqlite.ledger.lane import HELD, IDLE, PARKED, PAUSED, RE
 from procession.storage.sqlite.statements import statements
 
 _SQL: Final = statements("rest")
+_MERGE: Final = statements("merge")
 _LEGAL: Final = frozenset((phase.value, move, to.value) for (phase, move), tos in LANE_TABLE.items() for to in tos)
 
 
@@ -29,7 +32,8 @@ def rest(book: Book, lane: Lane, move: LaneMove) -> None:
         facts = _send_facts(book, lane)
     else:
         has_work = lane.turn is not None or lane.next_seq > lane.cursor + 1 or lane.replaying > 0
-        if lane.not_before is None and lane.parked is None and not lane.paused and not lane.windowed:
+        plain = lane.not_before is None and lane.parked is None and not lane.paused and not lane.windowed
+        if plain and not lane.merging:
             _place(book, lane, move, READY if has_work else IDLE, None)
             return
         facts = _turn_facts(book, lane, has_work=has_work)
@@ -70,6 +74,8 @@ def _place(book: Book, lane: Lane, move: LaneMove, phase: str, due_at: int | Non
         lane.ready_pos = book.ready_pos
     lane.phase, lane.worker, lane.lease_until, lane.due_at = phase, "", None, due_at
     book.changed(lane)
+    if lane.closing and phase == IDLE and not lane.merging:
+        _end_merge(book, lane)
 
 
 def _check(lane: Lane, move: LaneMove, phase: str) -> None:
@@ -95,6 +101,36 @@ def end_pause(book: Book, lane: Lane) -> None:
             book.changed_effect(sent)
 
 
+def tell_state(book: Book, lane: Lane) -> None:
+    """X4: an event brings a merged lane's state to the lane that goes on."""
+    if not lane.has_state:
+        return
+    heir = book.heir(lane)
+    tenant = TenantId(book.shares[lane.tenant].tenant)
+    event = merged_event_id(tenant, LaneId(lane.lane))
+    (state,) = book.execute(_MERGE["state"], (lane.no,)).fetchone()
+    payload = merged_payload(lane.key, bytes(state))
+    named = (lane.tenant, event, heir.no, heir.next_seq, heir.channel, f"merged/{lane.lane}", LANE_MERGED)
+    if book.execute(_MERGE["event"], (*named, book.now, book.now, payload)).rowcount:
+        heir.next_seq += 1
+        book.tally[lane.tenant, "accepted"] += 1
+        book.tally[lane.tenant, "placed"] += 1
+        touch(book, heir, LaneMove.ACCEPT)
+
+
+def _end_merge(book: Book, lane: Lane) -> None:
+    """X3: what it had open has ended, and the lane that goes on need not wait for it any more."""
+    assert lane.merged_into is not None
+    lane.closing = 0
+    if lane.side == TURNS:
+        tell_state(book, lane)
+    heir = book.lane_numbered(lane.merged_into)
+    heir.merging -= 1
+    book.changed(heir)
+    if heir.phase != HELD:
+        rest(book, heir, LaneMove.MERGE)
+
+
 # --- turns ---
 
 
@@ -108,6 +144,7 @@ def _turn_facts(book: Book, lane: Lane, *, has_work: bool) -> RestingFacts:
         pause_applies=bool(lane.paused),
         paused_until=None if lane.paused_until is None else moment(lane.paused_until),
         wake_at=None if wake_at is None else moment(wake_at),
+        merging=lane.merging > 0,
     )
 
 
@@ -140,6 +177,7 @@ def _send_facts(book: Book, lane: Lane) -> RestingFacts:
         pause_applies=bool(lane.paused) and (head is None or head.oseq > lane.pause_pass),
         paused_until=None if lane.paused_until is None else moment(lane.paused_until),
         wake_at=None if wake_at is None else moment(min(wake_at, FOREVER)),
+        merging=lane.merging > 0,
     )
 
 

@@ -7,7 +7,6 @@ from procession.core.effect import EffectDraft, EffectMove
 from procession.core.event import EventState
 from procession.core.ids import EventId
 from procession.core.lane import LaneMove, Lease, PauseDraft, Side
-from procession.core.limits import REMINDERS_MAX
 from procession.core.turn import (
     Advance,
     Delay,
@@ -115,14 +114,16 @@ def _advance(book: Book, lane: Lane, settlement: Settlement) -> None:
         append_effects(book, lane.tenant, settlement.turn, settlement.effects)
     for effect in settlement.cancel_effects:
         cancel_effect(book, lane.tenant, effect, "cancelled by its handler")
+    heir = book.heir(lane)
     for name in settlement.cancel_reminders:
-        book.execute(_SQL["reminder_off"], (lane.tenant, lane.no, name))
-    # The epoch grows from settlement to settlement, and a settlement has fewer reminders than REMINDERS_MAX.
-    for asked, draft in enumerate(settlement.reminders, lane.epoch * REMINDERS_MAX):
+        book.execute(_SQL["reminder_off"], (heir.tenant, heir.no, name))
+    for draft in settlement.reminders:
         due_at = after(book.now, draft.after)
-        book.execute(_SQL["reminder"], (lane.tenant, lane.no, draft.name, due_at, asked, draft.payload))
+        row = (heir.tenant, heir.no, draft.name, due_at, book.next_asked(), draft.payload)
+        book.execute(_SQL["reminder"], row)
     if settlement.pause is not None:
-        _pause_after(book, lane, settlement.pause)
+        for each in (*book.branches(heir), heir):
+            _pause_after(book, each, lane, settlement.pause)
 
 
 def pass_turn(book: Book, lane: Lane, state: EventState, reason: str) -> None:
@@ -160,13 +161,14 @@ def cancel_effect(book: Book, tenant: int, effect: str, reason: str) -> bool:
     return True
 
 
-def _pause_after(book: Book, lane: Lane, pause: PauseDraft) -> None:
-    """T10: what this turn and those before it asked for still goes."""
+def _pause_after(book: Book, lane: Lane, settled: Lane, pause: PauseDraft) -> None:
+    """T10: what this turn and those before it asked for still goes. The lane that is settled is put to rest later."""
     sends = book.lane_made(lane.tenant, lane.lane, SENDS, lane.key, lane.channel)
     pause_side(book, lane, pause, passing=0)
     pause_side(book, sends, pause, passing=sends.last)
-    if sends.phase != HELD:
-        rest(book, sends, LaneMove.PAUSE)
+    for side in (lane, sends):
+        if side is not settled and side.phase != HELD:
+            rest(book, side, LaneMove.PAUSE)
 
 
 def pause_side(book: Book, lane: Lane, pause: PauseDraft, *, passing: int) -> None:

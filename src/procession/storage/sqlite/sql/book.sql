@@ -24,7 +24,8 @@ UPDATE procession_lane SET
     not_before = ?, turn = ?, turn_last = ?, tries = ?, deaths = ?, deaths_alone = ?, first_try_at = ?, try_at
     = ?, try_open = ?, windowed = ?, has_state = ?, has_steps = ?, parked = ?, parked_for = ?, paused = ?,
     paused_until = ?, pause_pass = ?, pause_keep = ?, pause_reason = ?, settled_epoch = ?, settled = ?,
-    chained = ?, replaying = ?, aside_seq = ?, order_last = ?, heard_at = ?, burst_since = ?, burst_count = ?
+    chained = ?, replaying = ?, aside_seq = ?, order_last = ?, heard_at = ?, burst_since = ?, burst_count = ?,
+    named = ?, merged_into = ?, closing = ?, merging = ?
 WHERE no = ? AND epoch = ?;
 
 -- :grow_lane
@@ -36,9 +37,12 @@ INSERT INTO procession_lane (
     phase, next_seq, cursor, epoch, worker, lease_until, ready_pos, due_at, not_before, turn, turn_last,
     tries, deaths, deaths_alone, first_try_at, try_at, try_open, windowed, has_state, has_steps, parked,
     parked_for, paused, paused_until, pause_pass, pause_keep, pause_reason, settled_epoch, settled, chained,
-    replaying, aside_seq, order_last, heard_at, burst_since, burst_count, no,
-    tenant, lane, side, key, channel
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    replaying, aside_seq, order_last, heard_at, burst_since, burst_count, named, merged_into, closing,
+    merging, no, tenant, lane, side, key, channel
+) VALUES (
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+);
 
 -- :load_effect
 SELECT

@@ -21,14 +21,17 @@ WHERE tenant = ?1 AND lane = ?2 AND seq BETWEEN ?3 AND ?4 AND state IS NULL
     );
 
 -- :forget_tries
+-- Not of one that was replayed in another lane, since its own was merged: there it may wait still.
 DELETE FROM procession_try
 WHERE tenant = ?1 AND turn = ?2
-    AND NOT EXISTS (SELECT 1 FROM procession_event WHERE tenant = ?1 AND lane = ?3 AND seq BETWEEN ?4 AND ?5);
+    AND NOT EXISTS (SELECT 1 FROM procession_event WHERE tenant = ?1 AND lane = ?3 AND seq BETWEEN ?4 AND ?5)
+    AND NOT EXISTS (SELECT 1 FROM procession_event WHERE tenant = ?1 AND id = ?2);
 
 -- :forget_steps
 DELETE FROM procession_step
 WHERE tenant = ?1 AND turn = ?2
-    AND NOT EXISTS (SELECT 1 FROM procession_event WHERE tenant = ?1 AND lane = ?3 AND seq BETWEEN ?4 AND ?5);
+    AND NOT EXISTS (SELECT 1 FROM procession_event WHERE tenant = ?1 AND lane = ?3 AND seq BETWEEN ?4 AND ?5)
+    AND NOT EXISTS (SELECT 1 FROM procession_event WHERE tenant = ?1 AND id = ?2);
 
 -- :forget_over
 DELETE FROM procession_event WHERE no IN (

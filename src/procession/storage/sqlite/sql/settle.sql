@@ -27,6 +27,9 @@ INSERT INTO procession_effect (
 )
 ON CONFLICT (tenant, id) DO NOTHING;
 
+-- :effect_known
+SELECT 1 FROM procession_effect WHERE tenant = ? AND id = ?;
+
 -- :events_ended
 -- Only what did not end as done is written on its row.
 UPDATE procession_event SET state = ?, ended_at = ?, reason = ?, turn = ?

@@ -1,6 +1,6 @@
 -- The store as a whole: what is read when a file is opened, and what each commit writes.
 --
--- Indexes: rebuilding the counts scans the partial indexes of ready and held lanes only.
+-- Indexes: rebuilding the counts scans the partial indexes of ready and held lanes, of reminders that are due some day, and names.
 -- Locks: none but the write transaction that the writer has begun.
 
 -- :load
@@ -33,6 +33,10 @@ SELECT tenant, side, count(*) FROM procession_lane WHERE phase = 'held' GROUP BY
 
 -- :last_lane
 SELECT coalesce(max(no), 0) FROM procession_lane;
+
+-- :last_asked
+-- Of those that are due some day: behind these, and in their order, stands what is asked for next.
+SELECT coalesce(max(asked), 0) FROM procession_reminder WHERE due_at IS NOT NULL;
 
 -- :last_ready_pos
 SELECT coalesce(max(ready_pos), 0) FROM procession_lane WHERE phase = 'ready';

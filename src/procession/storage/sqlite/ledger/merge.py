@@ -1,0 +1,115 @@
+"""Merge: two lanes turn out to be one subject's, and one of them goes on (X1 to X6).
+
+What moves, moves as one run behind what waits in the lane that goes on; what is open stays, and is closed under the
+lease and the epoch that it was opened under. So nobody who holds either lane learns of it.
+"""
+
+from typing import Final
+
+from procession.core.lane import LaneMove
+from procession.storage.sqlite.instants import FOREVER
+from procession.storage.sqlite.ledger.book import Book
+from procession.storage.sqlite.ledger.effect import PENDING
+from procession.storage.sqlite.ledger.lane import HELD, SENDS, TURNS, Lane
+from procession.storage.sqlite.ledger.rest import end_pause, rest, tell_state
+from procession.storage.sqlite.statements import statements
+
+_SQL: Final = statements("merge")
+_REMINDER_OFF: Final = statements("settle")["reminder_off"]
+
+
+def merge(book: Book, turns: Lane, into: Lane) -> None:
+    """The lane of `turns` goes on in that of `into`; both are given by their TURNS side."""
+    sides = [
+        (
+            book.lane_made(turns.tenant, turns.lane, side, turns.key, turns.channel),
+            book.lane_made(into.tenant, into.lane, side, into.key, into.channel),
+        )
+        for side in (TURNS, SENDS)
+    ]
+    for row, heir in sides:
+        for each in (row, heir):
+            if each.paused and _pause_end(each) <= book.now:
+                end_pause(book, each)
+        row.merged_into, row.closing = heir.no, 1
+        heir.merging += 1
+    book.names.move(turns.tenant, turns.no, into.no)
+    _move_turns(book, turns, into)
+    _move_sends(book, *sides[1])
+    _move_reminders(book, turns, into)
+    for row, heir in sides:
+        _inherit_pause(row, heir)
+        if row.parked is not None and not _is_open(book, row):
+            heir.parked, row.parked = heir.parked or row.parked, None
+        for each in (row, heir):
+            book.changed(each)
+            if each.phase != HELD:
+                rest(book, each, LaneMove.MERGE)
+
+
+def move_replay(book: Book, event: int, heir: Lane) -> None:
+    """A set-aside event of a merged lane is played once more, where its subject's events are by now."""
+    book.execute(_SQL["move_replay"], (heir.no, heir.next_seq, book.now, event))
+    heir.next_seq += 1
+    book.changed(heir)
+
+
+def _pause_end(lane: Lane) -> int:
+    return FOREVER if lane.paused_until is None else lane.paused_until
+
+
+def _is_open(book: Book, lane: Lane) -> bool:
+    if lane.side == TURNS:
+        return lane.turn is not None
+    return book.effect_at(lane, lane.cursor + 1) is not None
+
+
+def _move_turns(book: Book, lane: Lane, heir: Lane) -> None:
+    if lane.turn is None:
+        tell_state(book, lane)
+    own = {"tenant": lane.tenant, "lane": lane.no}
+    for (no,) in book.execute(_SQL["replaying"], {**own, "open": lane.aside_seq}).fetchall():
+        move_replay(book, no, heir)
+    lane.replaying = 0
+    stays = lane.cursor if lane.turn_last is None else max(lane.cursor, lane.turn_last)
+    if lane.last > stays:
+        book.execute(_SQL["move_events"], {**own, "heir": heir.no, "stays": stays, "by": heir.last - stays})
+        heir.next_seq += lane.last - stays
+        lane.next_seq = stays + 1
+    book.execute(_SQL["move_held"], {**own, "heir": heir.no})
+    heir.windowed = heir.windowed or lane.windowed
+    heir.order_last = lane.order_last if heir.order_last is None else heir.order_last
+    if lane.heard_at is not None:
+        heir.heard_at = lane.heard_at if heir.heard_at is None else max(heir.heard_at, lane.heard_at)
+
+
+def _move_sends(book: Book, lane: Lane, heir: Lane) -> None:
+    head = book.effect_at(lane, lane.cursor + 1)
+    begun = head is not None and (head.attempts > 0 or head.state != PENDING)
+    stays = lane.cursor + (head is not None and (begun or lane.phase == HELD))
+    passing, by = heir.cursor, heir.last - stays
+    if lane.last > stays:
+        move = {"tenant": lane.tenant, "lane": lane.no, "heir": heir.no, "stays": stays, "by": by}
+        book.move_effects(_SQL["move_effects"], move)
+        heir.next_seq += lane.last - stays
+        if lane.pause_pass > stays:
+            passing = min(lane.pause_pass, lane.last) + by
+        lane.next_seq = stays + 1
+    if lane.paused and not heir.paused:
+        heir.pause_pass = passing
+    if lane.burst_since > heir.burst_since:
+        heir.burst_since, heir.burst_count = lane.burst_since, lane.burst_count
+
+
+def _inherit_pause(lane: Lane, heir: Lane) -> None:
+    """X5."""
+    if not lane.paused or (heir.paused and _pause_end(lane) <= _pause_end(heir)):
+        return
+    heir.pause_keep = int(lane.pause_keep or (heir.paused and heir.pause_keep))
+    heir.paused, heir.paused_until, heir.pause_reason = 1, lane.paused_until, lane.pause_reason
+
+
+def _move_reminders(book: Book, lane: Lane, heir: Lane) -> None:
+    for name, due_at, payload in book.execute(_SQL["reminders"], (lane.tenant, lane.no)).fetchall():
+        book.execute(_SQL["inherit_reminder"], (heir.tenant, heir.no, name, due_at, book.next_asked(), payload))
+        book.execute(_REMINDER_OFF, (lane.tenant, lane.no, name))
