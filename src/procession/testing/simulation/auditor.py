@@ -51,7 +51,7 @@ class Auditor:
             "remember": self._remember,
             "settle": self._settle,
             "release": self._release,
-            "begin": lambda args, answer, at: self.sends.began(**args, answer=answer, at=at),
+            "begin": self._begin,
             "record": lambda args, answer, at: self.sends.recorded(**args, answer=answer, at=at),
             "sweep": self._sweep,
             "prune": _nothing,
@@ -130,6 +130,10 @@ class Auditor:
             self.history.note(lease.worker, "releases", (lease.lane,), lease.side, f"epoch {lease.epoch}")
         self.turns.released([lease for lease in leases if lease.side is Side.TURNS], uncount=args.get("uncount", True))
         self.sends.released([lease for lease in leases if lease.side is Side.SENDS], at)
+
+    def _begin(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
+        """At which pace the channel may send is looked at in WhatsApp's worlds: here no channel has one."""
+        self.sends.began(args["lease"], args["effect"], args["attempt"], answer, at)
 
     def _sweep(self, _args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         swept: Swept = answer
