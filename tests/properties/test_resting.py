@@ -17,6 +17,7 @@ facts_drawn = st.builds(
     pause_applies=st.booleans(),
     paused_until=instants,
     wake_at=instants,
+    merging=st.booleans(),
 )
 
 
@@ -33,14 +34,16 @@ def test_a_lane_is_ready_only_if_nothing_stops_it(facts: RestingFacts) -> None:
 
     stopped = facts.pause_applies and (facts.paused_until is None or facts.paused_until > NOW)
     early = facts.wake_at is not None and facts.wake_at > NOW
-    assert (phase is Phase.READY) == (facts.has_work and not (facts.parked or stopped or early))
+    assert (phase is Phase.READY) == (facts.has_work and not (facts.parked or stopped or early or facts.merging))
 
 
 @given(facts=facts_drawn)
-def test_whatever_waits_has_a_moment_to_come(facts: RestingFacts) -> None:
+def test_whatever_waits_has_a_moment_to_come_unless_it_waits_for_a_merge(facts: RestingFacts) -> None:
     phase, wake_at = resting(facts, NOW)
 
-    if phase is Phase.WAITING:
+    if phase is Phase.WAITING and facts.merging:
+        assert wake_at is None
+    elif phase is Phase.WAITING:
         assert wake_at is not None
         assert wake_at > NOW
     if phase in (Phase.READY, Phase.PARKED):

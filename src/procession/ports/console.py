@@ -94,6 +94,8 @@ class LaneView:
     """datetime.max (UTC) for a pause without end."""
     worker: str
     oldest_at: datetime | None
+    merged_into: LaneId | None = None
+    """The lane that goes on for this one; what this one still shows is coming to its end (ports.store X2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

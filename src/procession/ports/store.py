@@ -23,19 +23,28 @@ G9. Rows that belong to several lanes are locked in one order (turns before send
 
 Two lanes of one tenant and channel may turn out to be one subject's (A10). Then they are merged:
 
-X1. The one that was made first survives. The other takes nothing new: what is accepted, asked for or reminded for it
-    from now on, under whatever name, is the survivor's. Whoever pauses, resumes or skips one of them means both.
+X1. The one whose TURNS side was made first survives. The other takes nothing new: what is accepted, asked for or
+    reminded for it from now on, under whatever name, is the survivor's. Whoever pauses or resumes one of them means
+    both; whoever skips, the head that has to come to its end first.
 X2. What it has open comes to its end in its own lane: a turn that was claimed (until it is done, set aside or skipped),
     and the head effect if its lane is held, or if it is more than pending or was ever begun. Everything else moves to
-    the survivor at once, behind what waits there, in its own order: waiting events and effects take the survivor's next
-    places, held events wait on for theirs, reminders keep their time (the survivor's of the same name stays). A
-    set-aside event that is replayed, before or after, takes the survivor's next place too, `late`, with its steps.
-X3. Until a merged lane's side has come to its end, nothing of the same side of the survivor is claimed; it is WAITING.
+    the survivor at once, behind what waits there, in its own order: waiting events (first those that are to be
+    replayed) and effects take the survivor's next places, held events wait on for theirs, and so do windows; reminders
+    keep their time, and their order among those of one moment (the survivor's of the same name stays). A set-aside
+    event that is replayed, before or after, takes the survivor's next place too, `late`, as a turn of its own, with
+    its steps.
+X3. Until a merged lane's side has come to its end, nothing of the same side of the survivor is claimed; it is WAITING,
+    unless it is PARKED or PAUSED. A survivor that is merged in turn has not come to its end before those that were
+    merged into it.
 X4. The survivor keeps its state. If the other has one when its turns have come to their end, an event of the kind
     `lane.merged`, with that lane's key and state in it, takes the survivor's next place (before what moves, if they
     had ended already).
-X5. A pause of the other is the survivor's too, if it is longer; so is a park that is for nothing that is still open.
-X6. `heard_at` is the later of the two, and so is the burst that is owed for. Ids never change.
+X5. A pause of either stops both, of two the longer one; what waits is kept if either keeps it. What stands before an
+    effect that passes a pause passes with it. A park that the other is left with at its end (a refusal) is the
+    survivor's, unless that is parked already for more than a doubt. Nothing of a lane that has come to its end is
+    paused or parked.
+X6. `heard_at`, and the newest released of the source's own order, are the later of the two; so, at the end of the
+    other, is the burst that is owed for. Ids never change.
 """
 
 from collections.abc import Sequence
@@ -128,9 +137,10 @@ class Store(Protocol):
         A10. A fresh event with `aliases` goes to the lane that they lead to, in its tenant and channel. If they lead to
             several, these are one subject's: they are merged (X1 to X6) before the event is placed. From then on all
             of its names lead there; but those that it `retires` only for ALIAS_RETIRED_KEEP, and only what has no
-            other name: such an event is late, and changes no name. In company a retired name is somebody else's by
-            now, and leads nowhere. If none leads anywhere: to `lane`; and if that was led to by names before, it is
-            another subject's: then to a new lane with the same key.
+            other name: such an event was long on its way, and changes no name. In company a retired name is somebody
+            else's by now, and leads nowhere, unless the event retires it itself. If none leads anywhere: to `lane`; and
+            if that was led to by names before, it is another subject's: then to a new lane with the same key
+            (`namesake_id`, of the first number that no name has led to).
         A11. A fresh event that `hears` moves the lane's `heard_at` on to its `occurred_at` (not past the present; None:
             the present); never back. Also one that is HELD, or DROPPED as stale: the subject has spoken all the same.
         A12. A fresh event with `pause` pauses both sides of its lane as `Console.pause` does; one that is there and

@@ -2,15 +2,29 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from procession.core.effect import EffectState, Receipt
 from procession.core.lane import Phase
 from procession.core.moments import NO_END, clock_words
 from procession.ports.console import HaltView
 
+_MERGE: Final = "the end of what is open in a lane that was merged into its own"
 
-def event_waits(*, ahead: int, phase: Phase, wake_at: datetime | None, worker: str, reason: str, deaths: int) -> str:
-    """For an event that has its place and has not ended; `ahead` others of its lane are played before it."""
+
+def event_waits(
+    *,
+    ahead: int,
+    phase: Phase,
+    wake_at: datetime | None,
+    worker: str,
+    reason: str,
+    deaths: int,
+    merging: bool = False,
+) -> str:
+    """For an event that has its place and has not ended; `ahead` others of its lane are played before it. `merging`:
+    core.lane.RestingFacts.
+    """
     if ahead:
         return f"its turn, behind {ahead} other{'s' if ahead > 1 else ''} of its lane"
     match phase:
@@ -18,6 +32,8 @@ def event_waits(*, ahead: int, phase: Phase, wake_at: datetime | None, worker: s
             return f"its handler, in process {worker}"
         case Phase.READY:
             return "a run alone, since its process died with it before" if deaths else "a free slot"
+        case Phase.WAITING if merging:
+            return _MERGE
         case Phase.WAITING:
             return f"its next try, or the end of its window, at {clock_words(wake_at)}"
         case Phase.PAUSED:
@@ -40,13 +56,16 @@ def effect_waits(
     holds: Sequence[HaltView] = (),
     place_at: datetime | None = None,
     pair_at: datetime | None = None,
+    merging: bool = False,
 ) -> str:
     """For an effect that has not ended. `gate`: the place and receipt that the conversation's head waits for. `holds`:
     what holds its channel and its tenant back, or did; `place_at`: its place in the channel's line; `pair_at`: when its
-    conversation has paid for its burst.
+    conversation has paid for its burst; `merging`: core.lane.RestingFacts.
     """
     if phase is Phase.PARKED:
         return f"an operator: {reason}"
+    if merging and phase is Phase.WAITING and ahead == 0:
+        return _MERGE
     if gate is not None:
         return f"the gate of #{gate[0]} ({gate[1].name.lower()}), at most until {clock_words(wake_at)}"
     if ahead > 0:

@@ -22,6 +22,7 @@ from procession.ports.console import (
 from procession.storage.memory.accept import accept
 from procession.storage.memory.claim import end_try
 from procession.storage.memory.hearing import pause_both
+from procession.storage.memory.merge import move_replay
 from procession.storage.memory.outlets import confirm_at, end_hold, halt_view, is_held
 from procession.storage.memory.rest import climb, end_pause, rest, unplayed
 from procession.storage.memory.rows import EffectRow, EventRow, LaneRow, Tables, TurnRow, plus
@@ -153,7 +154,7 @@ class MemoryConsole:
         keep_effects: bool = False,
         reason: str = "",
     ) -> bool:
-        turns, now = self._lane(tenant, lane), self._now()
+        turns, now = self._tables.heir(self._lane(tenant, lane)), self._now()
         until = plus(now, duration)
         if turns.paused and turns.paused_until == until and turns.pause_keep == keep_effects:
             return False
@@ -164,7 +165,8 @@ class MemoryConsole:
     async def resume(self, tenant: TenantId, lane: LaneId, *, actor: str) -> bool:
         turns, now = self._lane(tenant, lane), self._now()
         sends = self._tables.lanes.get((tenant, lane, Side.SENDS))
-        changed = [self._resume(row, now) for row in (turns, sends) if row is not None]
+        sides = [turns] if sends is None else [turns, sends]
+        changed = [self._resume(row, now) for side in sides for row in self._tables.family(side)]
         if any(changed):
             self._audit(actor, tenant, "lane resume", lane)
         return any(changed)
@@ -185,15 +187,20 @@ class MemoryConsole:
     async def skip(
         self, tenant: TenantId, lane: LaneId, *, actor: str, side: Side = Side.TURNS
     ) -> EventId | EffectId | None:
-        row, now = self._tables.lanes.get((tenant, lane, side)), self._now()
-        if row is None:
+        named, now = self._tables.lanes.get((tenant, lane, side)), self._now()
+        if named is None:
             raise BadRequest(f"tenant {tenant} has no lane {lane}: `procession lanes` shows the lanes")
+        # What has to come to its end first: a lane that is merged has nothing else.
+        row = next(each for each in self._tables.family(named) if each.merged_into is None or self._is_open(each))
         if row.phase is Phase.HELD:
-            raise BadRequest(f"lane {lane} is being played right now: pause it first, then skip")
+            raise BadRequest(f"lane {row.lane} is being played right now: pause it first, then skip")
         skipped = self._skip_turn(row, now) if side is Side.TURNS else self._skip_effect(row, now)
         if skipped is not None:
             self._audit(actor, tenant, "lane skip", lane, skipped)
         return skipped
+
+    def _is_open(self, row: LaneRow) -> bool:
+        return bool(row.frozen) if row.side is Side.TURNS else self._tables.head_effect(row) is not None
 
     def _skip_turn(self, row: LaneRow, now: datetime) -> EventId | None:
         waiting = unplayed(self._tables, row)
@@ -229,10 +236,14 @@ class MemoryConsole:
             return False
         row = self._tables.lanes[tenant, found.new.lane, Side.TURNS]
         found.state, found.ended_at, found.reason, found.turn = EventState.WAITING, None, "", None
-        row.replays.append(event)
-        row.replays.sort(key=lambda own: self._tables.events[tenant, own].seq or 0)
-        if row.phase is not Phase.HELD:
-            rest(self._tables, row, LaneMove.RESUME, now)
+        heir = self._tables.heir(row)
+        if heir is not row:
+            move_replay(self._tables, found, heir, now)
+        else:
+            row.replays.append(event)
+            row.replays.sort(key=lambda own: self._tables.events[tenant, own].seq or 0)
+        if heir.phase is not Phase.HELD:
+            rest(self._tables, heir, LaneMove.RESUME, now)
         self._audit(actor, tenant, "aside replay", event)
         return True
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from procession.core.event import NewEvent
-from procession.core.lane import LaneMove, PauseDraft, Phase, Side
+from procession.core.lane import LaneMove, PauseDraft, Phase
 from procession.storage.memory.rest import rest
 from procession.storage.memory.rows import LaneRow, Tables, plus
 
@@ -23,9 +23,8 @@ def _is_paused_as_long(row: LaneRow, pause: PauseDraft, now: datetime) -> bool:
 
 def pause_both(tables: Tables, turns: LaneRow, pause: PauseDraft, now: datetime) -> None:
     """At once: only what has been begun comes to its end."""
-    sends = tables.lane(turns.tenant, turns.lane, Side.SENDS, turns.key, turns.channel)
-    for row in (turns, sends):
+    for row in tables.both_families(turns):
         row.paused, row.paused_until, row.pause_keep = True, plus(now, pause.duration), pause.keep_effects
-        row.pause_cover = sends.cursor
+        row.pause_cover = row.cursor
         if row.phase is not Phase.HELD:
             rest(tables, row, LaneMove.PAUSE, now)

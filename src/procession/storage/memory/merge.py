@@ -20,22 +20,21 @@ def merge(tables: Tables, turns: LaneRow, into: LaneRow, now: datetime) -> None:
         for side in Side
     ]
     for row, heir in sides:
-        for each in (row, heir):
+        for each in (*tables.family(row), *tables.family(heir)):
             if each.paused and each.paused_until <= now:
                 end_pause(tables, each, now)
         row.merged_into, row.closing = heir.lane, True
         heir.merging += 1
-    for name in tables.names.values():
-        if name.lane == turns.lane:
+    for (tenant, _, _), name in tables.names.items():
+        if (tenant, name.lane) == (turns.tenant, turns.lane):
             name.lane = into.lane
+    passes = any(each.paused and each.pause_cover > each.cursor for each in sides[1])
     _move_turns(tables, turns, into, now)
     _move_sends(tables, *sides[1])
     _move_reminders(tables, turns, into)
     for row, heir in sides:
-        _inherit_pause(row, heir)
-        if row.parked is not None and not _is_open(tables, row):
-            heir.parked, row.parked = heir.parked or row.parked, None
-        for each in (row, heir):
+        _share_pause(tables, row, heir, passes)
+        for each in tables.family(heir):
             if each.phase is not Phase.HELD:
                 rest(tables, each, LaneMove.MERGE, now)
 
@@ -48,10 +47,6 @@ def move_replay(tables: Tables, event: EventRow, heir: LaneRow, now: datetime) -
     event.new = replace(event.new, lane=heir.lane, lane_key=heir.key, window=None)
     event.late = True
     place(tables, heir, event, now)
-
-
-def _is_open(tables: Tables, row: LaneRow) -> bool:
-    return bool(row.frozen) if row.side is Side.TURNS else tables.head_effect(row) is not None
 
 
 def _move_turns(tables: Tables, row: LaneRow, heir: LaneRow, now: datetime) -> None:
@@ -71,9 +66,8 @@ def _move_turns(tables: Tables, row: LaneRow, heir: LaneRow, now: datetime) -> N
     for event in tables.events.values():
         if event.state is EventState.HELD and (event.new.tenant, event.new.lane) == (row.tenant, row.lane):
             event.new = replace(event.new, lane=heir.lane, lane_key=heir.key)
-    heir.order_last = row.order_last if heir.order_last is None else heir.order_last
-    if row.heard_at is not None:
-        heir.heard_at = row.heard_at if heir.heard_at is None else max(heir.heard_at, row.heard_at)
+    heir.order_last = max((last for last in (heir.order_last, row.order_last) if last is not None), default=None)
+    heir.heard_at = max((heard for heard in (heir.heard_at, row.heard_at) if heard is not None), default=None)
 
 
 def _move_sends(tables: Tables, row: LaneRow, heir: LaneRow) -> None:
@@ -92,21 +86,28 @@ def _move_sends(tables: Tables, row: LaneRow, heir: LaneRow) -> None:
     row.last = stays
     if row.paused and not heir.paused:
         heir.pause_cover = passing
-    heir.burst = max(heir.burst, row.burst, key=lambda burst: burst.since)
 
 
-def _inherit_pause(row: LaneRow, heir: LaneRow) -> None:
-    """X5."""
-    if row.paused and (not heir.paused or row.paused_until > heir.paused_until):
-        heir.pause_keep = row.pause_keep or (heir.paused and heir.pause_keep)
-        heir.paused, heir.paused_until = True, row.paused_until
+def _share_pause(tables: Tables, row: LaneRow, heir: LaneRow, passes: bool) -> None:
+    """X5. `passes`: there are effects that pass it, and so what is before them passes too."""
+    paused = [each for each in (row, heir) if each.paused]
+    until = max((each.paused_until for each in paused), default=None)
+    if until is not None:
+        keep = any(each.pause_keep for each in paused)
+        for each in tables.family(heir):
+            if not each.paused and each is not heir:
+                each.pause_cover = each.last if passes else each.cursor
+            each.paused, each.paused_until, each.pause_keep = True, until, keep
 
 
 def _move_reminders(tables: Tables, row: LaneRow, heir: LaneRow) -> None:
-    for key in [key for key in tables.reminders if key[:2] == (row.tenant, row.lane)]:
-        reminder = tables.reminders.pop(key)
-        moved = (heir.tenant, heir.lane, reminder.name)
-        if moved in tables.reminders:
-            continue
-        tables.generations[moved] = generation = tables.generations.get(moved, 0) + 1
-        tables.reminders[moved] = replace(reminder, lane=heir.lane, lane_key=heir.key, generation=generation)
+    there = {name for tenant, lane, name in tables.reminders if (tenant, lane) == (heir.tenant, heir.lane)}
+    # All of them anew: their order is the order in which they were asked for, and stays.
+    known, tables.reminders = tables.reminders, {}
+    for key, reminder in known.items():
+        if key[:2] != (row.tenant, row.lane):
+            tables.reminders[key] = reminder
+        elif reminder.name not in there:
+            moved = (heir.tenant, heir.lane, reminder.name)
+            tables.generations[moved] = generation = tables.generations.get(moved, 0) + 1
+            tables.reminders[moved] = replace(reminder, lane=heir.lane, lane_key=heir.key, generation=generation)

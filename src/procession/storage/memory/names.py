@@ -47,7 +47,7 @@ def _led(tables: Tables, place: Place, names: Sequence[str], retires: Sequence[s
     known = {name: found for name in names if (found := tables.names.get((tenant, channel, name))) is not None}
     leading = {name: found for name, found in known.items() if _leads(found, now)}
     firm = [found.lane for name, found in leading.items() if found.retired_at is None or name in retires]
-    if not firm and len(leading) == len(names):
+    if not firm and all(name in leading for name in names):
         return tables.lanes[tenant, leading[names[0]].lane, Side.TURNS]
     row = _one(tables, tenant, firm, now) if firm else _unled(tables, tenant, channel, lane, key)
     row.named = True

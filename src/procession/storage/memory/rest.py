@@ -23,6 +23,10 @@ def rest(tables: Tables, row: LaneRow, move: LaneMove, now: datetime) -> None:
         # Also a lane that is parked, or whose head the pause lets pass, has to be looked at when the pause ends.
         wake_at = pause_end if wake_at is None else min(wake_at, pause_end)
     check_move(row.phase, move, phase)
+    if move is LaneMove.MERGE and row.phase is phase is Phase.READY:
+        # It keeps its place among the ready, as when an event comes.
+        row.wake_at = wake_at
+        return
     _leave(tables, row)
     row.worker, row.lease_until = NOBODY, None
     row.phase, row.wake_at = phase, wake_at
@@ -76,9 +80,9 @@ def place(tables: Tables, row: LaneRow, event: EventRow, now: datetime) -> None:
 
 def tell_state(tables: Tables, row: LaneRow, now: datetime) -> None:
     """X4: an event brings a merged lane's state to the lane that goes on."""
-    event_id = merged_event_id(row.tenant, row.lane)
-    if row.state is None or (row.tenant, event_id) in tables.events:
+    if row.state is None:
         return
+    event_id = merged_event_id(row.tenant, row.lane)
     heir = tables.heir(row)
     new = NewEvent(
         tenant=row.tenant,
@@ -90,6 +94,7 @@ def tell_state(tables: Tables, row: LaneRow, now: datetime) -> None:
         kind=LANE_MERGED,
         payload=merged_payload(row.key, row.state),
     )
+    row.state = None
     event = tables.events[row.tenant, event_id] = EventRow(new=new, state=EventState.WAITING, accepted_at=now)
     place(tables, heir, event, now)
     touch(tables, heir, LaneMove.ACCEPT, now)
@@ -103,6 +108,13 @@ def _end_merge(tables: Tables, row: LaneRow, now: datetime) -> None:
         tell_state(tables, row, now)
     heir = tables.lanes[row.tenant, row.merged_into, row.side]
     heir.merging -= 1
+    heir.burst = max(heir.burst, row.burst, key=lambda burst: burst.since)
+    if row.parked is not None and (heir.parked is None or heir.parked_for is not None):
+        # A doubt is looked at again when the lane is resumed; what an operator has to look at is known only here.
+        heir.parked, heir.parked_for = row.parked, None
+    row.parked = None
+    row.paused, row.paused_until, row.pause_cover, row.pause_keep = False, FOREVER, 0, False
+    row.wake_at = None
     if heir.phase is not Phase.HELD:
         rest(tables, heir, LaneMove.MERGE, now)
 

@@ -247,8 +247,20 @@ class Tables:
             row = self.lanes[row.tenant, row.merged_into, row.side]
         return row
 
-    def branches(self, row: LaneRow) -> list[LaneRow]:
-        """The same side of the lanes that were merged into this one and have not come to their end; oldest first."""
+    def family(self, row: LaneRow) -> list[LaneRow]:
+        """The same side of all lanes that are one by now: those that have not come to their end, and, as the last, the
+        one that goes on.
+        """
+        heir = self.heir(row)
+        return [*self._closing_into(heir), heir]
+
+    def both_families(self, turns: LaneRow) -> list[LaneRow]:
+        """The same of both sides, made on first use."""
+        heir = self.heir(turns)
+        sends = self.lane(heir.tenant, heir.lane, Side.SENDS, heir.key, heir.channel)
+        return [*self.family(heir), *self.family(sends)]
+
+    def _closing_into(self, row: LaneRow) -> list[LaneRow]:
         if not row.merging:
             return []
         own = [
@@ -256,7 +268,7 @@ class Tables:
             for other in self.lanes.values()
             if other.closing and other.merged_into == row.lane and (other.tenant, other.side) == (row.tenant, row.side)
         ]
-        return [each for other in own for each in (*self.branches(other), other)]
+        return [each for other in own for each in (*self._closing_into(other), other)]
 
     def outlet(self, tenant: TenantId, channel: ChannelName | None) -> OutletRow:
         """The row, made on first use."""

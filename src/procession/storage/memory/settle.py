@@ -98,8 +98,7 @@ def _advance(tables: Tables, row: LaneRow, settlement: Settlement, now: datetime
         tables.reminders.pop((heir.tenant, heir.lane, name), None)
     _set_reminders(tables, heir, settlement, now)
     if settlement.pause is not None:
-        for lane in (*tables.branches(heir), heir):
-            _pause_after(tables, lane, row, settlement.pause, now)
+        _pause_after(tables, heir, row, settlement.pause, now)
 
 
 def _pass_turn(tables: Tables, row: LaneRow, state: EventState, reason: str, now: datetime) -> None:
@@ -164,9 +163,8 @@ def _set_reminders(tables: Tables, row: LaneRow, settlement: Settlement, now: da
 
 def _pause_after(tables: Tables, turns: LaneRow, settled: LaneRow, pause: PauseDraft, now: datetime) -> None:
     """T10: what this turn and those before it asked for still goes. The lane that is settled is put to rest later."""
-    sends = tables.lane(turns.tenant, turns.lane, Side.SENDS, turns.key, turns.channel)
-    for side in (turns, sends):
+    for side in tables.both_families(turns):
         side.paused, side.paused_until, side.pause_keep = True, plus(now, pause.duration), pause.keep_effects
-        side.pause_cover = sends.last
+        side.pause_cover = side.last
         if side is not settled and side.phase is not Phase.HELD:
             rest(tables, side, LaneMove.PAUSE, now)

@@ -15,6 +15,7 @@ from procession.ports.store import Pruned, Swept
 from procession.storage.memory.accept import accept_event, release_due
 from procession.storage.memory.claim import end_try
 from procession.storage.memory.doubt import doubt_is_over, give_back
+from procession.storage.memory.names import forget_retired
 from procession.storage.memory.rest import rest
 from procession.storage.memory.rows import EffectRow, LaneRow, ReminderRow, Tables
 
@@ -114,6 +115,8 @@ def _end_doubts(tables: Tables, rows_max: int, now: datetime) -> None:
 def _wake(tables: Tables, rows_max: int, now: datetime, done: Counter[str]) -> None:
     due = [row for row in tables.lanes.values() if row.wake_at is not None and row.wake_at <= now]
     for row in due[:rows_max]:
+        if row.wake_at is None or row.wake_at > now:
+            continue  # the end of a lane that was merged into it has woken it
         head = tables.head_effect(row) if row.side is Side.SENDS else None
         # A pause that is over is resumed, by itself: also that of a lane with nothing in it.
         resumed = row.paused or row.phase is Phase.IDLE
@@ -157,8 +160,6 @@ def prune(tables: Tables, keep: timedelta, rows_max: int, now: datetime) -> Prun
         for key, effect in tables.effects.items()
         if effect.state in ENDED
         and effect.changed_at <= horizon
-        # A turn that may be tried once more finds what it has flushed, and does not send it again.
-        and (effect.tenant, effect.turn) not in tables.events
         and tables.lanes[effect.tenant, effect.draft.lane, Side.SENDS].cursor >= effect.oseq
         # A turn that may be tried once more finds what it has flushed, and does not send it again.
         and (effect.tenant, effect.turn) not in tables.events
@@ -174,5 +175,5 @@ def prune(tables: Tables, keep: timedelta, rows_max: int, now: datetime) -> Prun
     early = [ref for ref, seen in tables.early.items() if max(at for at, _ in seen) <= horizon]
     for ref in early[:rows_max]:
         del tables.early[ref]
-    rows = min(len(old), rows_max) + min(len(ended), rows_max) + min(len(early), rows_max)
-    return Pruned(rows=rows, more=max(len(old), len(ended), len(early)) > rows_max)
+    found = (len(old), len(ended), len(early), forget_retired(tables, rows_max, now))
+    return Pruned(rows=sum(min(each, rows_max) for each in found), more=max(found) > rows_max)

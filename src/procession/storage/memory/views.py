@@ -56,7 +56,13 @@ def _event_waits(tables: Tables, row: LaneRow, event: EventRow) -> str:
     if event.new.id in {head.new.id for head in head_events(tables, row)}:
         ahead = 0
     return event_waits(
-        ahead=ahead, phase=row.phase, wake_at=row.wake_at, worker=row.worker, reason=row.parked or "", deaths=row.deaths
+        ahead=ahead,
+        phase=row.phase,
+        wake_at=row.wake_at,
+        worker=row.worker,
+        reason=row.parked or "",
+        deaths=row.deaths,
+        merging=row.merging > 0,
     )
 
 
@@ -94,6 +100,7 @@ def effect_view(tables: Tables, effect: EffectRow) -> EffectView:
             holds=[halt_view(outlet) for outlet in outlets_of(tables, effect) if outlet.held_from is not None],
             place_at=effect.slot_at,
             pair_at=row.backoff_until,
+            merging=row.merging > 0,
         ),
     )
 
@@ -116,6 +123,7 @@ def lane_view(tables: Tables, row: LaneRow) -> LaneView:
         paused_until=row.paused_until if row.paused else None,
         worker=row.worker,
         oldest_at=_oldest(tables, row),
+        merged_into=row.merged_into,
     )
 
 
