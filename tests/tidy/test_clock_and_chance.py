@@ -14,8 +14,12 @@ SYSTEM: Final = "src/procession/app/system.py"
 # The loop's own clock may be read where timers are set on it: deadlines of connections, and a simulated loop itself.
 LOOPS: Final = ("src/procession/runtime/", "src/procession/ingress/", "src/procession/testing/simulation/")
 
-# These measure, or kill, real processes from outside: there is nothing to simulate in them.
-FROM_OUTSIDE: Final = ("src/procession/testing/bench/", "src/procession/testing/chaos/")
+# These measure, start or kill real processes from outside: there is nothing to simulate in them.
+FROM_OUTSIDE: Final = (
+    "src/procession/testing/bench/",
+    "src/procession/testing/chaos/",
+    "src/procession/testing/postgres/",
+)
 
 # A seeded generator is not chance: everything that it draws comes from the seed. These may build one, and nothing else.
 SEEDED: Final = ("src/procession/testing/",)
