@@ -268,6 +268,19 @@ async def test_once_any_status_came_the_gate_waits_as_long_as_it_says(
     assert await claim_sends(harness) == ()
 
 
+@line("D11", "A8")
+async def test_which_channels_have_shown_a_status_can_be_asked(harness: Harness) -> None:
+    before = await harness.console.shown()
+    await see(harness, a_sighting(ref="one", receipt=Receipt.ACCEPTED))
+    accepted = await harness.console.shown()
+    await see(harness, a_sighting(ref="one", receipt=Receipt.SENT))
+    await see(harness, a_sighting(ref="two", tenant=BOLT, channel=MAIN, failed=True))
+
+    assert before == accepted == frozenset()
+    assert await harness.console.shown() == {(ACME, MAIN), (BOLT, MAIN)}
+    assert await harness.console.shown(BOLT) == {(BOLT, MAIN)}
+
+
 @line("D11")
 async def test_that_it_was_accepted_shows_nothing(harness: Harness) -> None:
     await see(harness, a_sighting(ref="another", receipt=Receipt.ACCEPTED))

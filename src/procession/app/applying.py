@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from procession.app.costs import costs_of
 from procession.app.plan import Amendment, Plan, PlannedChannel, PlannedEndpoint
 from procession.app.releasing import release_renewed
 from procession.core.errors import Misconfigured, SecretMissing
@@ -41,18 +42,21 @@ class Applier:
         self._console = console
 
     async def apply(self, plan: Plan, *, actor: str, dry_run: bool, keeps: bool = False) -> tuple[Change, ...]:
-        """The differences, those of secrets last. With `keeps`, secrets that the plan does not name stay."""
+        """The differences, then those of secrets, then what they may cost. With `keeps`, secrets that the plan does not
+        name stay.
+        """
         check(plan, self._connectors)
         current = await self._directory.snapshot()
         wanted = await self._wanted(current, plan, keeps=keeps)
+        costs = tuple(costs_of(current, wanted.snapshot))
         if dry_run:
-            return (*await self._directory.change(wanted.snapshot, actor=actor, dry_run=True), *wanted.changes)
+            return (*await self._directory.change(wanted.snapshot, actor=actor, dry_run=True), *wanted.changes, *costs)
         for (tenant, name), plain in wanted.seals.items():
             await self._vault.seal(tenant, name, plain, actor)
         changes = await self._directory.change(wanted.snapshot, actor=actor)
         await self._forget(current, actor)
         await release_renewed(self._console, wanted.snapshot, wanted.seals.keys(), actor=actor)
-        return (*changes, *wanted.changes)
+        return (*changes, *wanted.changes, *costs)
 
     async def amend(self, wanted: Amendment, *, actor: str, dry_run: bool) -> tuple[Change, ...]:
         """Change a part, and leave everything else as it is."""

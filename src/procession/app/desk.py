@@ -13,6 +13,7 @@ from procession.app.health import Finding, findings, keys_finding
 from procession.app.plan import Amendment, Listing, Plan
 from procession.app.releasing import release_renewed
 from procession.app.routing import intake_again
+from procession.app.silent import silent_channels
 from procession.app.verbs import Line, verb
 from procession.core.errors import BadRequest
 from procession.core.ids import ChannelName, EffectId, EndpointName, EventId, LaneId, QuarantineId, TenantId
@@ -20,7 +21,7 @@ from procession.core.lane import Phase, Side
 from procession.ingress.doors import Doors
 from procession.ports.bell import Bell, Ring
 from procession.ports.clock import Clock
-from procession.ports.connector import Inbound
+from procession.ports.connector import Inbound, Outbound
 from procession.ports.console import (
     AsideView,
     AuditRow,
@@ -47,6 +48,7 @@ class DeskMeans:
     directory: Directory
     vault: WholeVault
     inbound: Mapping[str, Inbound]
+    outbound: Mapping[str, Outbound]
     bell: Bell
     clock: Clock
     telemetry: Telemetry
@@ -126,7 +128,7 @@ class Desk:
     @verb
     async def findings(self) -> tuple[Finding, ...]:
         means = self._means
-        found = await findings(means.console, means.directory)
+        found = await findings(means.console, means.directory, means.outbound)
         return (*await means.examine(), *found, await keys_finding(means.vault))
 
     # --- the operator's hand ---
@@ -237,6 +239,7 @@ class Desk:
     async def listing(self) -> Listing:
         snapshot = await self._means.directory.snapshot()
         return Listing(
+            silent=tuple(await silent_channels(self._means.console, snapshot, self._means.outbound)),
             tenants=tuple(sorted(snapshot.tenants.values(), key=lambda own: own.id)),
             endpoints=tuple(sorted(snapshot.endpoints.values(), key=lambda own: own.name)),
             channels=tuple(sorted(snapshot.channels.values(), key=lambda own: (own.tenant, own.name))),

@@ -1,14 +1,16 @@
 """What an operator should look at: the findings of `procession doctor` that the store and the engine can tell."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+from procession.app.silent import silent_channels
 from procession.core.errors import Misconfigured
 from procession.core.lane import Phase
 from procession.core.moments import clock_words
+from procession.ports.connector import Outbound
 from procession.ports.console import Console, HaltView
 from procession.ports.directory import Directory
 from procession.ports.vault import Rotation
@@ -32,7 +34,7 @@ class Finding:
     text: str
 
 
-async def findings(console: Console, directory: Directory) -> tuple[Finding, ...]:
+async def findings(console: Console, directory: Directory, connectors: Mapping[str, Outbound]) -> tuple[Finding, ...]:
     counts, snapshot = await console.counts(), await directory.snapshot()
     parked = await console.lanes(phase=Phase.PARKED, limit=5)
     found = [
@@ -48,6 +50,8 @@ async def findings(console: Console, directory: Directory) -> tuple[Finding, ...
     names = ", ".join(f"{view.tenant}: {view.lane_key}" for view in parked)
     found.append(_wanting("parked lanes", counts.lanes_parked, f"`procession lane show KEY`, then resume: {names}"))
     found.append(_held_back(await console.halts()))
+    silent = await silent_channels(console, snapshot, connectors)
+    found.append(_no_statuses(silent, has_sent=counts.effects_confirmed > 0))
     found.append(_wanting("sends in doubt", counts.effects_in_doubt, "`procession doubt list`"))
     found.append(_wanting("set-aside events", counts.set_aside, "`procession aside list` (dead letters)"))
     found.append(_wanting("quarantine", counts.quarantined, "`procession quarantine list`"))
@@ -74,6 +78,18 @@ def _held_back(halts: Sequence[HaltView]) -> Finding:
             "TENANT` when the provider has let it go; `procession sending show` names all"
         )
     return Finding(about="sends held back", grade=Grade.LOOK, text=text)
+
+
+def _no_statuses(silent: Mapping[str, timedelta], *, has_sent: bool) -> Finding:
+    if not silent:
+        return Finding(about="statuses", grade=Grade.GOOD, text="come, wherever a channel waits for them")
+    named = ", ".join([*silent][:_NAMED_MAX])
+    wait = max(silent.values()).total_seconds()
+    text = (
+        f"none yet of {len(silent)} channels: {named}: until the first one the next send goes {wait:g} s after the one "
+        "before was accepted, and no doubt is proven; are statuses delivered here (WhatsApp: the field `messages`)?"
+    )
+    return Finding(about="statuses", grade=Grade.LOOK if has_sent else Grade.GOOD, text=text)
 
 
 def _of_whom(halt: HaltView) -> str:

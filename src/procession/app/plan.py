@@ -54,3 +54,5 @@ class Listing:
     tenants: tuple[Tenant, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
     channels: tuple[Channel, ...] = ()
+    silent: tuple[str, ...] = ()
+    """Channels (`acme/main`) that wait for statuses and have never shown one."""

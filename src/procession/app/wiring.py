@@ -113,6 +113,7 @@ def desk_of(world: World, reopened: Callable[[], Awaitable[None]] | None = None)
         directory=world.open.directory,
         vault=world.vault,
         inbound=world.inbound,
+        outbound=world.outbound,
         bell=world.bell,
         clock=world.clock,
         telemetry=world.telemetry,

@@ -65,4 +65,5 @@ def _tell(changes: tuple[Change, ...], *, dry_run: bool) -> None:
     if not changes:
         show.say("nothing to change")
     elif dry_run:
-        show.say(f"{len(changes)} changes would be made; nothing was")
+        made = sum(change.sign != "!" for change in changes)
+        show.say(f"{made} changes would be made; nothing was")

@@ -69,14 +69,22 @@ def channel_remove(name: str) -> None:
 @session.reads
 @session.of_tenant
 def channel_list(tenant: str | None) -> None:
-    """All channels, or those of a tenant."""
-    found = tuple(own for own in amend.listing().channels if tenant in (None, own.tenant))
+    """All channels, or those of a tenant. `statuses`: none have ever come, though its gate waits for them."""
+    listing = amend.listing()
+    found = tuple(own for own in listing.channels if tenant in (None, own.tenant))
     show.answer(
         found,
         lambda: show.table(
-            ("channel", "connector", "account", "endpoint", "active"),
+            ("channel", "connector", "account", "endpoint", "active", "statuses"),
             (
-                (f"{own.tenant}/{own.name}", own.connector, own.account, own.endpoint, "" if own.active else "no")
+                (
+                    f"{own.tenant}/{own.name}",
+                    own.connector,
+                    own.account,
+                    own.endpoint,
+                    "" if own.active else "no",
+                    "none yet" if f"{own.tenant}/{own.name}" in listing.silent else "",
+                )
                 for own in found
             ),
             empty="there are no channels",

@@ -33,6 +33,7 @@ CALL_DEADLINE: Final = timedelta(seconds=30)
 """Of one outward call: longer than any provider answers; connectors set their own, shorter ones."""
 _SECRET_WAIT: Final = timedelta(seconds=30)
 """Until an effect whose credential is missing is looked at again."""
+_RENEWED_WAIT: Final = timedelta(seconds=1)
 _SIGHTING_TRIES: Final = 3
 _HERE: Final = EndpointName("outbox")
 
@@ -105,12 +106,26 @@ class Sender:
         if not isinstance(ready, Ready):
             return ready
         try:
-            return await ready.outlet.connector.perform(_call(held, kept, ready, attempt), self._means.wire)
+            verdict = await ready.outlet.connector.perform(_call(held, kept, ready, attempt), self._means.wire)
+            return await self._unless_renewed(ready, verdict) if isinstance(verdict, Halted) else verdict
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - a connector's bug leaves it open whether the provider has taken it
             self._means.telemetry.warn("outbox.connector_failed", effect=held.effect.id, error=type(error).__name__)
             return Uncertain(reason=f"the connector failed: {type(error).__name__}")
+
+    async def _unless_renewed(self, ready: Ready, halted: Halted) -> Verdict:
+        """A refusal of the credential that was replaced while the call was under way says nothing of the new one: to
+        halt then would stop a tenant whose operator has just acted, and nobody would act again.
+        """
+        try:
+            now = await self._means.outlets.secrets(ready.outlet.channel)
+        except Exception:  # noqa: BLE001 - what cannot be told is taken for the same
+            return halted
+        if now == ready.secrets:
+            return halted
+        reason = f"the credential was replaced meanwhile: {halted.reason}"
+        return Deferred(after=_RENEWED_WAIT, reason=reason, counts=False)
 
     async def _probe(self, held: HeldEffect, kept: Kept, ready: Ready | Verdict) -> Verdict:
         if not isinstance(ready, Ready):

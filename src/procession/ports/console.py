@@ -267,6 +267,10 @@ class Console(Protocol):
         """What is held back now (begin B4), the oldest first."""
         ...
 
+    async def shown(self, tenant: TenantId | None = None) -> frozenset[tuple[TenantId, ChannelName]]:
+        """Channels that have ever shown a status (A8): of any other a gate may be shorter than it says (D11)."""
+        ...
+
     async def release(self, tenant: TenantId, channel: ChannelName | None = None, *, actor: str) -> bool:
         """End what holds the channel back, or (None) the tenant with all its channels: lanes that wait for it are
         looked at at once. False: nothing did.

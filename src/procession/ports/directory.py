@@ -86,7 +86,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One line of a diff: what would be, or was, added (+), changed (~) or removed (-)."""
+    """One line of a diff: what would be, or was, added (+), changed (~) or removed (-), or what that may cost (!)."""
 
     sign: str
     what: str

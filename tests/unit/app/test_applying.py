@@ -168,3 +168,22 @@ async def test_accounts_tell_the_channels_of_one_endpoint_apart() -> None:
     await desk.apply(_two_channels("a", "b"), actor="anna")
 
     assert len((await world.open.directory.snapshot()).channels) == 2
+
+
+async def test_what_a_doubt_policy_may_cost_is_said_when_it_is_set_and_not_again() -> None:
+    _, desk = await scene()
+    daring = plan(channel={**FIELDS, "doubt_policy": "resend"})
+
+    imagined = await desk.apply(daring, dry_run=True, actor="anna")
+    made = await desk.apply(daring, actor="anna")
+    again = await desk.apply(daring, actor="anna")
+    other = await desk.apply(plan(channel={**FIELDS, "doubt_policy": "skip"}), actor="anna")
+    safe = await desk.apply(plan(), actor="anna")
+
+    said = [[change for change in changes if change.sign == "!"] for changes in (imagined, made, again, other, safe)]
+    assert said[0] == said[1]
+    assert [change.what for change in said[0]] == ["channel acme/shop"]
+    assert "twice" in said[0][0].detail
+    assert again == ()
+    assert "missed" in said[3][0].detail
+    assert said[4] == []

@@ -349,3 +349,37 @@ async def test_a_provider_that_halts_is_told_to_the_operator_and_burns_no_try() 
     }
     assert act.notebook.counts["outbox.halted"] == 1
     assert (await act.seen()).state is EffectState.PENDING
+
+
+@pytest.mark.parametrize("renewed", [b"acme's new token", None])
+async def test_a_refusal_of_a_credential_that_was_replaced_meanwhile_halts_nobody(renewed: bytes | None) -> None:
+    """The operator has acted already: nobody would release what is held back after that."""
+    act = await scene(Terms())
+    token = ACME, SecretName("token")
+
+    async def halt(call: Call) -> Verdict:
+        if renewed is not None:
+            act.secrets.plain[token] = renewed
+        return Halted(reason=f"{call.secrets['token'].decode()} was revoked")
+
+    act.connector.act = halt
+    await act.send()
+
+    halts = [halt.reason for halt in await act.store.console.halts()]
+    assert halts == ([] if renewed else ["acme's token was revoked"])
+    assert (await act.seen()).state is EffectState.PENDING
+    assert ("outbox.halted" in act.notebook.counts) == (renewed is None)
+
+
+async def test_a_halt_stands_when_the_vault_cannot_be_asked_again() -> None:
+    act = await scene(Terms())
+
+    async def halt(call: Call) -> Verdict:
+        del call
+        act.secrets.plain.clear()
+        return Halted(reason="the token was revoked")
+
+    act.connector.act = halt
+    await act.send()
+
+    assert len(await act.store.console.halts()) == 1

@@ -138,6 +138,14 @@ class MemoryConsole:
         found = [halt_view(outlet) for outlet in outlets if tenant in (None, outlet.tenant) and is_held(outlet, now)]
         return tuple(sorted(found, key=lambda view: (view.since, view.tenant, view.channel or "")))
 
+    async def shown(self, tenant: TenantId | None = None) -> frozenset[tuple[TenantId, ChannelName]]:
+        outlets = self._tables.outlets.values()
+        return frozenset(
+            (outlet.tenant, outlet.channel)
+            for outlet in outlets
+            if outlet.shown and outlet.channel is not None and tenant in (None, outlet.tenant)
+        )
+
     async def audit(self, tenant: TenantId | None = None, limit: int = 50) -> tuple[AuditRow, ...]:
         rows = [row for row in self._tables.audit if tenant in (None, row.tenant)]
         return tuple(reversed(rows[-limit:]))

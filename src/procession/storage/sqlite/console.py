@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from functools import partial
+from typing import Final
 
 from procession.core.errors import BadRequest
 from procession.core.event import Intake
@@ -21,6 +22,9 @@ from procession.storage.sqlite import views
 from procession.storage.sqlite.directory import Rows
 from procession.storage.sqlite.instants import instant
 from procession.storage.sqlite.ledger import operate
+from procession.storage.sqlite.statements import statements
+
+_SQL: Final = statements("console")
 
 
 class SqliteConsole:
@@ -71,6 +75,14 @@ class SqliteConsole:
     async def halts(self, tenant: TenantId | None = None) -> tuple[HaltView, ...]:
         now = instant(self._rows.now())
         return await self._rows.read(lambda connection: views.halts(connection, tenant, now))
+
+    async def shown(self, tenant: TenantId | None = None) -> frozenset[tuple[TenantId, ChannelName]]:
+        rows = await self._rows.read(
+            lambda connection: connection.execute(
+                _SQL["shown"], {"tenant": views.tenant_no(connection, tenant)}
+            ).fetchall()
+        )
+        return frozenset((TenantId(own), ChannelName(channel)) for own, channel in rows)
 
     async def audit(self, tenant: TenantId | None = None, limit: int = 50) -> tuple[AuditRow, ...]:
         return await self._rows.read(lambda connection: views.audit(connection, tenant, limit))

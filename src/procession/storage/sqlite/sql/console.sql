@@ -118,6 +118,12 @@ WHERE outlet.held_from IS NOT NULL AND (:tenant IS NULL OR outlet.tenant = :tena
 AND (:channel IS NULL OR outlet.channel IN (:channel, ''))
 ORDER BY outlet.held_from, tenant.tenant, outlet.channel;
 
+-- :shown
+-- Of one tenant, or of all; a row for each channel that ever sent or was sent to, so that there are few.
+SELECT tenant.tenant, outlet.channel
+FROM procession_outlet AS outlet JOIN procession_tenant AS tenant ON tenant.no = outlet.tenant
+WHERE outlet.shown AND outlet.channel <> '' AND (:tenant IS NULL OR outlet.tenant = :tenant);
+
 -- :outlets_held
 SELECT channel FROM procession_outlet
 WHERE tenant = :tenant AND held_from IS NOT NULL AND (:channel IS NULL OR channel = :channel);
