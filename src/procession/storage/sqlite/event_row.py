@@ -40,6 +40,7 @@ class EventRow:
     try_open: int
     try_at: int | None
     replaying: int
+    merging: int
 
     @classmethod
     def of(cls, row: tuple[Any, ...]) -> Self:

@@ -155,6 +155,7 @@ def _event_waits(connection: Connection, row: EventRow, state: EventState) -> st
         worker=row.worker,
         reason=row.parked or "",
         deaths=row.deaths,
+        merging=row.merging > 0,
     )
 
 
@@ -210,6 +211,7 @@ def effect_view(connection: Connection, tenant: int, effect: str) -> EffectView:
         due_at,
         parked,
         pair_at,
+        merging,
         head_oseq,
         head_state,
         head_gate,
@@ -227,6 +229,7 @@ def effect_view(connection: Connection, tenant: int, effect: str) -> EffectView:
         holds=_holds(connection, tenant, row[2]) if state is EffectState.PENDING and phase == Phase.WAITING else (),
         place_at=moment_or_none(slot_at),
         pair_at=moment_or_none(pair_at),
+        merging=merging > 0,
     )
     return EffectView(
         id=EffectId(row[0]),
@@ -307,7 +310,7 @@ def _lane_view(connection: Connection, row: tuple[Any, ...]) -> LaneView:
     no, tenant, name, lane_name, key, channel, side, phase, next_seq, cursor, epoch, tries, deaths, parked, due_at = (
         row[:15]
     )
-    paused, paused_until, worker = row[15:]
+    paused, paused_until, worker, merged_into = row[15:]
     if side == Side.TURNS:
         replaying, oldest = connection.execute(
             _SQL["count_unplayed"], {"tenant": tenant, "lane": no, "cursor": cursor}
@@ -333,6 +336,7 @@ def _lane_view(connection: Connection, row: tuple[Any, ...]) -> LaneView:
         paused_until=None if not paused else NO_END if paused_until is None else moment(paused_until),
         worker=worker,
         oldest_at=moment_or_none(oldest),
+        merged_into=None if merged_into is None else LaneId(merged_into),
     )
 
 

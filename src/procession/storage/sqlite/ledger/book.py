@@ -34,7 +34,7 @@ _LOAD_LANE: Final = _SQL["load_lane"]
 _INSERT_LANE: Final = _SQL["insert_lane"]
 _SAVE_LANE: Final = _SQL["save_lane"]
 _GROW_LANE: Final = _SQL["grow_lane"]
-_BRANCHES: Final = statements("merge")["branches"]
+_CLOSING: Final = statements("merge")["closing"]
 
 _LANE_VALUES: Final[Callable[[Lane], tuple[Any, ...]]] = attrgetter(*Lane.COLUMNS[Lane.COLUMNS.index("phase") :], "no")
 """Of save_lane and insert_lane: every column from `phase` on, in the table's order, then the number."""
@@ -192,13 +192,27 @@ class Book:
             lane = self.lane_numbered(lane.merged_into)
         return lane
 
-    def branches(self, lane: Lane) -> list[Lane]:
-        """The same side of the lanes that were merged into this one and have not come to their end; oldest first."""
+    def family(self, lane: Lane) -> list[Lane]:
+        """The same side of all lanes that are one by now: those that have not come to their end, and, as the last, the
+        one that goes on.
+        """
+        heir = self.heir(lane)
+        if not heir.merging:
+            return [heir]
+        self._flush_lanes()
+        return [*self._closing_into(heir), heir]
+
+    def both_families(self, turns: Lane) -> list[Lane]:
+        """The same of both sides, made on first use."""
+        heir = self.heir(turns)
+        sends = self.lane_made(heir.tenant, heir.lane, lanes.SENDS, heir.key, heir.channel)
+        return [*self.family(heir), *self.family(sends)]
+
+    def _closing_into(self, lane: Lane) -> list[Lane]:
         if not lane.merging:
             return []
-        self._flush_lanes()
-        own = [self.adopt(row) for row in self.execute(_BRANCHES, (lane.tenant, lane.no)).fetchall()]
-        return [each for other in own for each in (*self.branches(other), other)]
+        own = [self.adopt(row) for row in self.execute(_CLOSING, (lane.tenant, lane.no)).fetchall()]
+        return [each for other in own for each in (*self._closing_into(other), other)]
 
     def fenced(self, lease: Lease, side: Side) -> Lane | None:
         """The lane, if it is held under exactly this lease (G6)."""

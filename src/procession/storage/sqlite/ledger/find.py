@@ -31,7 +31,7 @@ def _led(book: Book, place: Place, names: Sequence[str], retires: Sequence[str])
         if led is not None and led.leads(book.now):
             leading[name] = led
     firm = {led.lane for name, led in leading.items() if led.retired_at is None or name in retires}
-    if not firm and len(leading) == len(names):
+    if not firm and all(name in leading for name in names):
         return book.lane_numbered(leading[names[0]].lane)
     row = _one(book, firm) if firm else _unled(book, tenant, channel, lane, key)
     if not row.named:

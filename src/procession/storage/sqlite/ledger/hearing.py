@@ -4,7 +4,7 @@ from procession.core.event import NewEvent
 from procession.core.lane import LaneMove, PauseDraft
 from procession.storage.sqlite.instants import FOREVER, after, instant
 from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.lane import HELD, SENDS, Lane
+from procession.storage.sqlite.ledger.lane import HELD, Lane
 from procession.storage.sqlite.ledger.rest import rest
 from procession.storage.sqlite.ledger.settle import pause_side
 
@@ -25,8 +25,7 @@ def pause_at_once(book: Book, lane: Lane, pause: PauseDraft) -> None:
 
 def pause_both(book: Book, turns: Lane, pause: PauseDraft) -> None:
     """Only what has been begun comes to its end."""
-    sends = book.lane_made(turns.tenant, turns.lane, SENDS, turns.key, turns.channel)
-    for side in (turns, sends):
-        pause_side(book, side, pause, passing=sends.cursor)
+    for side in book.both_families(turns):
+        pause_side(book, side, pause, passing=side.cursor)
         if side.phase != HELD:
             rest(book, side, LaneMove.PAUSE)

@@ -28,21 +28,22 @@ def merge(book: Book, turns: Lane, into: Lane) -> None:
         for side in (TURNS, SENDS)
     ]
     for row, heir in sides:
-        for each in (row, heir):
+        for each in (*book.family(row), *book.family(heir)):
             if each.paused and _pause_end(each) <= book.now:
                 end_pause(book, each)
         row.merged_into, row.closing = heir.no, 1
         heir.merging += 1
+        book.changed(row)
+        book.changed(heir)
     book.names.move(turns.tenant, turns.no, into.no)
+    passes = any(each.paused and each.pause_pass > each.cursor for each in sides[1])
     _move_turns(book, turns, into)
     _move_sends(book, *sides[1])
     _move_reminders(book, turns, into)
     for row, heir in sides:
-        _inherit_pause(row, heir)
-        if row.parked is not None and not _is_open(book, row):
-            heir.parked, row.parked = heir.parked or row.parked, None
-        for each in (row, heir):
-            book.changed(each)
+        family = book.family(heir)
+        _share_pause(book, row, heir, family, passes=passes)
+        for each in family:
             if each.phase != HELD:
                 rest(book, each, LaneMove.MERGE)
 
@@ -56,12 +57,6 @@ def move_replay(book: Book, event: int, heir: Lane) -> None:
 
 def _pause_end(lane: Lane) -> int:
     return FOREVER if lane.paused_until is None else lane.paused_until
-
-
-def _is_open(book: Book, lane: Lane) -> bool:
-    if lane.side == TURNS:
-        return lane.turn is not None
-    return book.effect_at(lane, lane.cursor + 1) is not None
 
 
 def _move_turns(book: Book, lane: Lane, heir: Lane) -> None:
@@ -78,9 +73,12 @@ def _move_turns(book: Book, lane: Lane, heir: Lane) -> None:
         lane.next_seq = stays + 1
     book.execute(_SQL["move_held"], {**own, "heir": heir.no})
     heir.windowed = heir.windowed or lane.windowed
-    heir.order_last = lane.order_last if heir.order_last is None else heir.order_last
-    if lane.heard_at is not None:
-        heir.heard_at = lane.heard_at if heir.heard_at is None else max(heir.heard_at, lane.heard_at)
+    heir.order_last = _later(heir.order_last, lane.order_last)
+    heir.heard_at = _later(heir.heard_at, lane.heard_at)
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def _move_sends(book: Book, lane: Lane, heir: Lane) -> None:
@@ -97,19 +95,24 @@ def _move_sends(book: Book, lane: Lane, heir: Lane) -> None:
         lane.next_seq = stays + 1
     if lane.paused and not heir.paused:
         heir.pause_pass = passing
-    if lane.burst_since > heir.burst_since:
-        heir.burst_since, heir.burst_count = lane.burst_since, lane.burst_count
 
 
-def _inherit_pause(lane: Lane, heir: Lane) -> None:
-    """X5."""
-    if not lane.paused or (heir.paused and _pause_end(lane) <= _pause_end(heir)):
+def _share_pause(book: Book, lane: Lane, heir: Lane, family: list[Lane], *, passes: bool) -> None:
+    """X5. `passes`: there are effects that pass it, and so what is before them passes too."""
+    paused = [each for each in (lane, heir) if each.paused]
+    if not paused:
         return
-    heir.pause_keep = int(lane.pause_keep or (heir.paused and heir.pause_keep))
-    heir.paused, heir.paused_until, heir.pause_reason = 1, lane.paused_until, lane.pause_reason
+    longest = max(paused, key=_pause_end)
+    until, reason = longest.paused_until, longest.pause_reason
+    keep = max(each.pause_keep for each in paused)
+    for each in family:
+        if not each.paused and each is not heir:
+            each.pause_pass = each.last if passes else each.cursor
+        each.paused, each.paused_until, each.pause_keep, each.pause_reason = 1, until, keep, reason
+        book.changed(each)
 
 
 def _move_reminders(book: Book, lane: Lane, heir: Lane) -> None:
-    for name, due_at, payload in book.execute(_SQL["reminders"], (lane.tenant, lane.no)).fetchall():
-        book.execute(_SQL["inherit_reminder"], (heir.tenant, heir.no, name, due_at, book.next_asked(), payload))
+    for name, due_at, asked, payload in book.execute(_SQL["reminders"], (lane.tenant, lane.no)).fetchall():
+        book.execute(_SQL["inherit_reminder"], (heir.tenant, heir.no, name, due_at, asked, payload))
         book.execute(_REMINDER_OFF, (lane.tenant, lane.no, name))

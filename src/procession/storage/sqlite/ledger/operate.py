@@ -34,7 +34,7 @@ def audit(book: Book, actor: str, tenant: TenantId | None, verb: str, about: str
 
 
 def pause(book: Book, tenant: TenantId, lane: LaneId, actor: str, draft: PauseDraft) -> bool:
-    turns = _turns(book, tenant, lane)
+    turns = book.heir(_turns(book, tenant, lane))
     until = None if draft.duration is None else after(book.now, draft.duration)
     until = None if until == FOREVER else until
     if turns.paused and turns.paused_until == until and bool(turns.pause_keep) == draft.keep_effects:
@@ -47,7 +47,8 @@ def pause(book: Book, tenant: TenantId, lane: LaneId, actor: str, draft: PauseDr
 def resume(book: Book, tenant: TenantId, lane: LaneId, actor: str) -> bool:
     turns = _turns(book, tenant, lane)
     sends = book.lane(turns.tenant, lane, SENDS)
-    changed = [_resume(book, side) for side in (turns, sends) if side is not None]
+    sides = [turns] if sends is None else [turns, sends]
+    changed = [_resume(book, each) for side in sides for each in book.family(side)]
     if any(changed):
         audit(book, actor, tenant, "lane resume", lane)
     return any(changed)
@@ -69,15 +70,23 @@ def _resume(book: Book, lane: Lane) -> bool:
 
 
 def skip(book: Book, tenant: TenantId, lane: LaneId, actor: str, side: Side) -> EventId | EffectId | None:
-    found = _lane(book, tenant, lane, side.value)
-    if found is None:
+    named = _lane(book, tenant, lane, side.value)
+    if named is None:
         raise BadRequest(f"tenant {tenant} has no lane {lane}: `procession lanes` shows the lanes")
+    # What has to come to its end first: a lane that is merged has nothing else.
+    found = next(each for each in book.family(named) if each.merged_into is None or _is_open(book, each))
     if found.phase == HELD:
-        raise BadRequest(f"lane {lane} is being played right now: pause it first, then skip")
+        raise BadRequest(f"lane {found.lane} is being played right now: pause it first, then skip")
     skipped = _skip_turn(book, found) if side is Side.TURNS else _skip_effect(book, found)
     if skipped is not None:
         audit(book, actor, tenant, "lane skip", lane, skipped)
     return skipped
+
+
+def _is_open(book: Book, lane: Lane) -> bool:
+    if lane.side == TURNS:
+        return lane.turn is not None
+    return book.effect_at(lane, lane.cursor + 1) is not None
 
 
 def _skip_turn(book: Book, lane: Lane) -> EventId | None:

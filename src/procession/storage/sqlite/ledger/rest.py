@@ -88,7 +88,7 @@ def end_pause(book: Book, lane: Lane) -> None:
     lane to rest.
     """
     keep, passing = lane.pause_keep, lane.pause_pass
-    lane.paused, lane.paused_until, lane.pause_pass, lane.pause_keep, lane.pause_reason = 0, None, 0, 0, ""
+    forget_pause(lane)
     book.changed(lane)
     if lane.side == TURNS or keep:
         return
@@ -108,14 +108,15 @@ def tell_state(book: Book, lane: Lane) -> None:
     heir = book.heir(lane)
     tenant = TenantId(book.shares[lane.tenant].tenant)
     event = merged_event_id(tenant, LaneId(lane.lane))
-    (state,) = book.execute(_MERGE["state"], (lane.no,)).fetchone()
+    (state,) = book.execute(_MERGE["take_state"], (lane.no,)).fetchone()
+    lane.has_state = 0
     payload = merged_payload(lane.key, bytes(state))
     named = (lane.tenant, event, heir.no, heir.next_seq, heir.channel, f"merged/{lane.lane}", LANE_MERGED)
-    if book.execute(_MERGE["event"], (*named, book.now, book.now, payload)).rowcount:
-        heir.next_seq += 1
-        book.tally[lane.tenant, "accepted"] += 1
-        book.tally[lane.tenant, "placed"] += 1
-        touch(book, heir, LaneMove.ACCEPT)
+    book.execute(_MERGE["event"], (*named, book.now, book.now, payload))
+    heir.next_seq += 1
+    book.tally[lane.tenant, "accepted"] += 1
+    book.tally[lane.tenant, "placed"] += 1
+    touch(book, heir, LaneMove.ACCEPT)
 
 
 def _end_merge(book: Book, lane: Lane) -> None:
@@ -126,9 +127,20 @@ def _end_merge(book: Book, lane: Lane) -> None:
         tell_state(book, lane)
     heir = book.lane_numbered(lane.merged_into)
     heir.merging -= 1
+    if lane.burst_since > heir.burst_since:
+        heir.burst_since, heir.burst_count = lane.burst_since, lane.burst_count
+    if lane.parked is not None and (heir.parked is None or heir.parked_for is not None):
+        # A doubt is looked at again when the lane is resumed; what an operator has to look at is known only here.
+        heir.parked, heir.parked_for = lane.parked, None
+    lane.parked = lane.due_at = None
+    forget_pause(lane)
     book.changed(heir)
     if heir.phase != HELD:
         rest(book, heir, LaneMove.MERGE)
+
+
+def forget_pause(lane: Lane) -> None:
+    lane.paused, lane.paused_until, lane.pause_pass, lane.pause_keep, lane.pause_reason = 0, None, 0, 0, ""
 
 
 # --- turns ---

@@ -24,7 +24,7 @@ from procession.storage.sqlite.ledger.asked import append_effects
 from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.ledger.claim import held_turn, keep_turn
 from procession.storage.sqlite.ledger.effect import PENDING
-from procession.storage.sqlite.ledger.lane import HELD, SENDS, Lane
+from procession.storage.sqlite.ledger.lane import HELD, Lane
 from procession.storage.sqlite.ledger.rest import rest, touch
 from procession.storage.sqlite.ledger.tries import clear_tries, end_try
 from procession.storage.sqlite.statements import statements
@@ -122,8 +122,7 @@ def _advance(book: Book, lane: Lane, settlement: Settlement) -> None:
         row = (heir.tenant, heir.no, draft.name, due_at, book.next_asked(), draft.payload)
         book.execute(_SQL["reminder"], row)
     if settlement.pause is not None:
-        for each in (*book.branches(heir), heir):
-            _pause_after(book, each, lane, settlement.pause)
+        _pause_after(book, heir, lane, settlement.pause)
 
 
 def pass_turn(book: Book, lane: Lane, state: EventState, reason: str) -> None:
@@ -161,12 +160,10 @@ def cancel_effect(book: Book, tenant: int, effect: str, reason: str) -> bool:
     return True
 
 
-def _pause_after(book: Book, lane: Lane, settled: Lane, pause: PauseDraft) -> None:
+def _pause_after(book: Book, turns: Lane, settled: Lane, pause: PauseDraft) -> None:
     """T10: what this turn and those before it asked for still goes. The lane that is settled is put to rest later."""
-    sends = book.lane_made(lane.tenant, lane.lane, SENDS, lane.key, lane.channel)
-    pause_side(book, lane, pause, passing=0)
-    pause_side(book, sends, pause, passing=sends.last)
-    for side in (lane, sends):
+    for side in book.both_families(turns):
+        pause_side(book, side, pause, passing=side.last)
         if side is not settled and side.phase != HELD:
             rest(book, side, LaneMove.PAUSE)
 

@@ -105,6 +105,8 @@ def _end_doubts(book: Book, rows_max: int) -> None:
 def _wake(book: Book, rows_max: int, done: Counter[str]) -> None:
     for row in book.execute(_SQL["lanes_due"], (book.now, rows_max)).fetchall():
         lane = book.adopt(row)
+        if lane.due_at is None or lane.due_at > book.now:
+            continue  # the end of a lane that was merged into it has woken it
         head = book.effect_at(lane, lane.cursor + 1) if lane.side == SENDS else None
         # A pause that is over is resumed, by itself: also that of a lane with nothing in it.
         rest(book, lane, LaneMove.RESUME if lane.paused or lane.phase == IDLE else LaneMove.SWEEP)

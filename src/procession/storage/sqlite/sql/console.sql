@@ -50,7 +50,7 @@ SELECT
     event.tenant, tenant.tenant, event.id, event.lane, lane.lane, lane.key, event.seq, event.state, event.channel,
     event.provider_id, event.kind, event.accepted_at, event.late, event.ended_at, event.reason, event.turn,
     event.held_until, lane.cursor, lane.phase, lane.due_at, lane.worker, lane.parked, lane.deaths, lane.turn,
-    lane.turn_last, lane.aside_seq, lane.tries, lane.try_open, lane.try_at, lane.replaying
+    lane.turn_last, lane.aside_seq, lane.tries, lane.try_open, lane.try_at, lane.replaying, lane.merging
 FROM procession_event AS event
 JOIN procession_tenant AS tenant ON tenant.no = event.tenant
 JOIN procession_lane AS lane ON lane.no = event.lane
@@ -102,7 +102,7 @@ SELECT
     effect.id, tenant.tenant, effect.channel, lane.lane, effect.oseq, effect.turn, effect.key, effect.action,
     effect.state, effect.attempts, effect.receipt, effect.failed, effect.ref, effect.reason, effect.asked_at,
     effect.changed_at, effect.doubt_until, effect.slot_at, lane.cursor, lane.phase, lane.due_at, lane.parked,
-    lane.not_before, head.oseq, head.state, head.gate_receipt
+    lane.not_before, lane.merging, head.oseq, head.state, head.gate_receipt
 FROM procession_effect AS effect
 JOIN procession_tenant AS tenant ON tenant.no = effect.tenant
 JOIN procession_lane AS lane ON lane.no = effect.lane
@@ -136,16 +136,20 @@ AND (:channel IS NULL OR channel = :channel);
 
 -- :lanes
 SELECT lane.no, lane.tenant, tenant.tenant, lane.lane, lane.key, lane.channel, lane.side, lane.phase, lane.next_seq,
-    lane.cursor, lane.epoch, lane.tries, lane.deaths, lane.parked, lane.due_at, lane.paused, lane.paused_until, lane.worker
+    lane.cursor, lane.epoch, lane.tries, lane.deaths, lane.parked, lane.due_at, lane.paused, lane.paused_until, lane.worker,
+    heir.lane
 FROM procession_lane AS lane JOIN procession_tenant AS tenant ON tenant.no = lane.tenant
+LEFT JOIN procession_lane AS heir ON heir.no = lane.merged_into
 WHERE (:tenant IS NULL OR tenant.tenant = :tenant) AND (:side IS NULL OR lane.side = :side)
 AND CASE WHEN :phase IS NULL THEN lane.phase <> 'idle' ELSE lane.phase = :phase END
 ORDER BY tenant.tenant, lane.lane, lane.side;
 
 -- :lane
 SELECT lane.no, lane.tenant, tenant.tenant, lane.lane, lane.key, lane.channel, lane.side, lane.phase, lane.next_seq,
-    lane.cursor, lane.epoch, lane.tries, lane.deaths, lane.parked, lane.due_at, lane.paused, lane.paused_until, lane.worker
+    lane.cursor, lane.epoch, lane.tries, lane.deaths, lane.parked, lane.due_at, lane.paused, lane.paused_until, lane.worker,
+    heir.lane
 FROM procession_lane AS lane JOIN procession_tenant AS tenant ON tenant.no = lane.tenant
+LEFT JOIN procession_lane AS heir ON heir.no = lane.merged_into
 WHERE tenant.tenant = :tenant AND (lane.lane = :lane OR lane.key = :lane)
 ORDER BY lane.lane, lane.side DESC;
 

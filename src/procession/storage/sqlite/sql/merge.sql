@@ -28,9 +28,7 @@ WHERE no = ?;
 UPDATE procession_effect SET lane = :heir, oseq = oseq + :by WHERE tenant = :tenant AND lane = :lane AND oseq > :stays;
 
 -- :reminders
-SELECT name, due_at, payload FROM procession_reminder
-WHERE tenant = ? AND lane = ? AND due_at IS NOT NULL
-ORDER BY asked;
+SELECT name, due_at, asked, payload FROM procession_reminder WHERE tenant = ? AND lane = ? AND due_at IS NOT NULL;
 
 -- :inherit_reminder
 -- The one of the same name that the lane has itself stays.
@@ -39,7 +37,7 @@ ON CONFLICT (tenant, lane, name) DO UPDATE SET
     generation = generation + 1, due_at = excluded.due_at, asked = excluded.asked, payload = excluded.payload
 WHERE due_at IS NULL;
 
--- :branches
+-- :closing
 SELECT lane.* FROM procession_lane AS lane
 WHERE lane.tenant = ? AND lane.merged_into = ? AND lane.closing = 1
 ORDER BY lane.no;
@@ -47,8 +45,7 @@ ORDER BY lane.no;
 -- :event
 INSERT INTO procession_event (
     tenant, id, lane, seq, channel, provider_id, kind, accepted_at, placed_at, late, payload
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
-ON CONFLICT (tenant, id) DO NOTHING;
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?);
 
--- :state
-SELECT state FROM procession_state WHERE lane = ?;
+-- :take_state
+DELETE FROM procession_state WHERE lane = ? RETURNING state;
