@@ -7,6 +7,7 @@ engine.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, Final
 
 from procession.core.event import Intake
@@ -68,7 +69,8 @@ class Auditor:
     def note(self, who: str, what: str, about: tuple[str, ...], *more: object) -> None:
         self.history.note(who, what, about, *more)
 
-    def seen(self, rare: Rare) -> None:
+    def seen(self, rare: StrEnum) -> None:
+        assert isinstance(rare, Rare)
         self.rare[rare] += 1
 
     # --- the door ---

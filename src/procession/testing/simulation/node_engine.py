@@ -4,35 +4,34 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
-from procession.connectors.plain import PlainConnector
 from procession.core.errors import StoreError
 from procession.core.ids import TenantId, WorkerId
 from procession.core.limits import POLL
 from procession.ingress.asgi import IngressApp
 from procession.ingress.doors import Doors
 from procession.ingress.receive import Receiver
+from procession.lanes.app import App
 from procession.lanes.means import Means as LanesMeans
 from procession.lanes.service import LanesService
 from procession.outbox.means import Means as OutboxMeans
 from procession.outbox.outlets import Outlets
 from procession.outbox.service import OutboxService
 from procession.ports.bell import Ring
-from procession.ports.directory import Directory
+from procession.ports.connector import Inbound, Outbound
+from procession.ports.directory import Directory, Snapshot
 from procession.ports.store import Store
+from procession.ports.vault import TurnVault, Vault
+from procession.ports.wire import WirePort
 from procession.runtime.bell import InnerBell
 from procession.runtime.loop import Loop
 from procession.runtime.service import Service
-from procession.testing.simulation.auditor import Auditor
 from procession.testing.simulation.chance import SeededChance
 from procession.testing.simulation.clock import NodeClock, sleep
-from procession.testing.simulation.handlers import Script, app_of
-from procession.testing.simulation.messenger import Messenger
 from procession.testing.simulation.nodes import Node
-from procession.testing.simulation.ports_of_node import InlineThreads, SimulatedReplies, SimulatedVault, Witness
-from procession.testing.simulation.shape import Shape
-from procession.testing.simulation.wire import SimulatedWire
+from procession.testing.simulation.ports_of_node import InlineThreads, SimulatedReplies, Witness
+from procession.testing.simulation.scribe import Scribe
 from procession.upkeep.service import UpkeepService
 
 _DRAIN: Final = timedelta(seconds=1.5)
@@ -47,19 +46,41 @@ class Request:
     headers: tuple[tuple[str, str], ...]
 
 
+class Connector(Inbound, Outbound, Protocol):
+    """Both sides of a provider."""
+
+
+class BothVaults(Vault, TurnVault, Protocol):
+    """For the stages, and for turns."""
+
+
+class EngineShape(Protocol):
+    """What of a world's shape an engine is set up by."""
+
+    @property
+    def lease_ttl(self) -> timedelta: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def sends(self) -> int: ...
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+
 @dataclass(slots=True, kw_only=True)
 class NodeWorld:
     """What the world hands to a node for one life."""
 
-    shape: Shape
+    shape: EngineShape
     clock: NodeClock
     chance: SeededChance
     store: Store
     directory: Directory
-    wire: SimulatedWire
-    script: Script
-    auditor: Auditor
-    vault: SimulatedVault
+    wire: WirePort
+    app: Callable[[Node], App]
+    connectors: Mapping[str, Connector]
+    scribe: Scribe
+    vault: BothVaults
 
 
 class NodeEngine:
@@ -72,11 +93,8 @@ class NodeEngine:
         self._chance = world.chance
         self._stopping = asyncio.Event()
         self._bell = InnerBell()
-        self._witness = Witness(node, world.auditor.history)
-        connectors: dict[str, PlainConnector | Messenger] = {
-            "plain": PlainConnector(world.clock),
-            "messenger": Messenger(world.clock),
-        }
+        self._witness = Witness(node, world.scribe.history)
+        connectors = world.connectors
         self._doors = Doors(world.directory, world.vault, connectors, self._witness)
         receiver = Receiver(store=world.store, doors=self._doors, bell=self._bell, telemetry=self._witness)
         self._ingress = IngressApp(receiver, world.clock)
@@ -92,11 +110,11 @@ class NodeEngine:
         )
         self._services = self._make_services(connectors)
 
-    def _make_services(self, connectors: Mapping[str, PlainConnector | Messenger]) -> tuple[Service, ...]:
+    def _make_services(self, connectors: Mapping[str, Connector]) -> tuple[Service, ...]:
         world, node = self._world, self.node
         worker = WorkerId(repr(node))
         lanes = LanesService(
-            app_of(node, world.script),
+            world.app(node),
             LanesMeans(
                 store=world.store,
                 bell=self._bell,
@@ -139,10 +157,10 @@ class NodeEngine:
         return lanes, outbox, upkeep
 
     def _has_share(self, tenant: TenantId) -> bool:
-        return self._world.shape.tenants[tenant].lanes_max is not None
+        return self._world.shape.snapshot.tenants[tenant].lanes_max is not None
 
     def _fail_stop(self, reason: str) -> None:
-        self._world.auditor.note(repr(self.node), "stops", (), reason)
+        self._world.scribe.note(repr(self.node), "stops", (), reason)
         self.node.halt()
 
     # --- its life ---
@@ -160,7 +178,7 @@ class NodeEngine:
             self._following.stop()
             for service in self._services:
                 await service.stop()
-        self._world.auditor.note(repr(self.node), "stops", (), "drained")
+        self._world.scribe.note(repr(self.node), "stops", (), "drained")
         self.node.halt()
 
     async def stop(self, *, at_once: bool) -> None:

@@ -26,11 +26,11 @@ from procession.core.turn import Began, HeldEffect, HeldTurn, NotBegun, Recorded
 from procession.core.verdict import Fate, Verdict
 from procession.ports.directory import Change, Snapshot
 from procession.ports.store import Ask, Pruned, Swept
-from procession.testing.simulation.auditor import Auditor
 from procession.testing.simulation.faults import CallFault, Mishap, StoreFaults
 from procession.testing.simulation.gate import NodeIsDead
 from procession.testing.simulation.nodes import Node
 from procession.testing.simulation.rare import Rare
+from procession.testing.simulation.scribe import Scribe
 from procession.testing.simulation.servers import Server
 
 T = TypeVar("T")
@@ -42,11 +42,11 @@ _UNHEARD = {Mishap.UNKNOWN_KEPT, Mishap.UNKNOWN_LOST, Mishap.UNKNOWN_YET}
 class StoreProxy:
     """Implements `ports.store.Store`, for one life of one node."""
 
-    def __init__(self, node: Node, server: Server, faults: StoreFaults, auditor: Auditor) -> None:
+    def __init__(self, node: Node, server: Server, faults: StoreFaults, scribe: Scribe) -> None:
         self._node = node
         self._server = server
         self._faults = faults
-        self._auditor = auditor
+        self._scribe = scribe
 
     async def accept(self, intake: Intake) -> Acceptance:
         return cast("Acceptance", await self._call("accept", intake=intake))
@@ -128,7 +128,7 @@ class StoreProxy:
         """A network that holds a call back for longer than any lease: what a fence is for."""
         node = self._node
         if not node.dead:
-            self._auditor.note(repr(node), "dies", (), f"{name} is still on its way")
+            self._scribe.note(repr(node), "dies", (), f"{name} is still on its way")
             node.crash()
         node.loop.call_later(self._faults.uniform(0.5, 12), self._server.submit, name, args, self._unheard)
 
@@ -138,17 +138,17 @@ class StoreProxy:
 
     def _check(self, error: Exception | None) -> None:
         if error is not None and not isinstance(error, _EXPECTED):
-            self._auditor.history.fail("G3", f"the store has raised {type(error).__name__}: {error}")
+            self._scribe.history.fail("G3", f"the store has raised {type(error).__name__}: {error}")
 
     def _fail_before(self, name: str, fault: CallFault, answer: "asyncio.Future[object]") -> None:
         if fault.mishap is Mishap.FULL:
-            self._auditor.seen(Rare.COMMIT_DISK_FULL)
+            self._scribe.seen(Rare.COMMIT_DISK_FULL)
             self._answer(fault.after, answer, None, StoreFull("the disk is full"))
         elif fault.mishap is Mishap.AWAY:
             self._answer(fault.after, answer, None, StoreAway("nobody is there"))
         else:
-            self._auditor.seen(Rare.UNKNOWN_COMMIT_LOST)
-            self._auditor.note(repr(self._node), f"{name} lost", ())
+            self._scribe.seen(Rare.UNKNOWN_COMMIT_LOST)
+            self._scribe.note(repr(self._node), f"{name} lost", ())
             self._answer(fault.after, answer, None, OutcomeUnknown("the connection broke"))
 
     def _done(
@@ -157,13 +157,13 @@ class StoreProxy:
         """The call was made."""
         self._check(error)
         if fault.mishap is Mishap.CRASH:
-            self._auditor.note(repr(self._node), "dies", (), f"{name} was done, and not yet answered")
+            self._scribe.note(repr(self._node), "dies", (), f"{name} was done, and not yet answered")
             self._node.crash()
         elif fault.mishap is Mishap.PAUSE and not self._node.dead:
-            self._auditor.note(repr(self._node), "stands still", (), f"{name} was done, and not yet answered")
+            self._scribe.note(repr(self._node), "stands still", (), f"{name} was done, and not yet answered")
             self._node.pause(timedelta(seconds=self._faults.uniform(1, 12)))
         if error is None and fault.mishap is Mishap.UNKNOWN_KEPT:
-            self._auditor.seen(Rare.UNKNOWN_COMMIT_KEPT)
+            self._scribe.seen(Rare.UNKNOWN_COMMIT_KEPT)
             error = OutcomeUnknown("the answer was lost")
         elif fault.mishap is Mishap.BROKEN:
             error = StoreBroken("a sync failed")

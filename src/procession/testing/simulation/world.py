@@ -9,11 +9,11 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import procession
+from procession.connectors.plain import PlainConnector
 from procession.core.errors import StoreError
 from procession.testing.simulation.audit_end import LastLook
 from procession.testing.simulation.auditor import Auditor
@@ -22,13 +22,14 @@ from procession.testing.simulation.clock import NodeClock, sleep
 from procession.testing.simulation.crashes import Crash, CrashPlan, Odds
 from procession.testing.simulation.embedded import Embedded
 from procession.testing.simulation.faults import StoreFaults
-from procession.testing.simulation.final_state import FinalState
-from procession.testing.simulation.handlers import Script
+from procession.testing.simulation.handlers import Script, app_of
 from procession.testing.simulation.history import History, Violation
 from procession.testing.simulation.loop import SimulatedLoop, run
+from procession.testing.simulation.machines import Life, Machines, clocks_of
+from procession.testing.simulation.messenger import Messenger
 from procession.testing.simulation.node_engine import NodeEngine, NodeWorld
-from procession.testing.simulation.nodes import Node
 from procession.testing.simulation.operators import Operators
+from procession.testing.simulation.orphans import Orphans
 from procession.testing.simulation.ports_of_node import SimulatedVault
 from procession.testing.simulation.provider import Provider
 from procession.testing.simulation.rare import Rare, RareCounts
@@ -38,15 +39,12 @@ from procession.testing.simulation.sites import AwaitSites
 from procession.testing.simulation.sources import Sources
 from procession.testing.simulation.sqlite_server import Commits, SqliteServer
 from procession.testing.simulation.stops import Bounds, SimulationStopped, Unheard
-from procession.testing.simulation.store_proxy import DirectoryProxy, StoreProxy
 from procession.testing.simulation.wire import SimulatedWire
 from procession.testing.simulation.workload import Workload, draw_workload
 
 REST_WITHIN: Final = 240.0
 """Seconds of virtual time that a healed world has to come to rest: the longest backoff that troubles leave behind, and
 more."""
-STUCK_FOR: Final = 14.0
-"""A ready lane that nobody takes for so long, while nothing else of its tenant moves, is an orphan (L2, L4)."""
 _SOURCES_WITHIN: Final = 400.0
 _BOUNDS: Final = Bounds(virtual_seconds_max=2_000, steps_max=3_000_000, steps_at_once_max=50_000)
 _CLEAN_UP_EACH: Final = 1.5
@@ -150,30 +148,20 @@ class World:
         self._faults = StoreFaults(chance.of("faults"), shape.trouble)
         self._vault = SimulatedVault(shape.secrets)
         self._script = Script(self.auditor)
-        self._engines: dict[str, NodeEngine] = {}
-        self._clocks = self._make_clocks()
+        self._clocks = clocks_of(shape.nodes, loop, self._chance)
         self._heal_server: list[Callable[[], None]] = []
         self.server = self._make_server(folder)
         self.auditor.store_now = self.server.now
         self._provider = Provider(loop, chance.of("provider"), self.auditor, shape.trouble, self._tell_status)
-        self._sources = Sources(loop, shape, workload, chance.of("sources"), self.auditor, self._pick)
+        self._machines = self._make_machines(chance)
+        self._sources = Sources(
+            loop, shape, workload, chance.of("sources"), self.auditor, lambda: self._machines.pick(self._chance)
+        )
         self._operators = Operators(self.server, self._provider, chance.of("operators"), self.auditor, shape)
-        self._is_healed = False
         self._violated = loop.create_future()
         self.history.on_violation = self._stop
 
     # --- its parts ---
-
-    def _make_clocks(self) -> dict[str, NodeClock]:
-        chance = self._chance
-        return {
-            f"n{number}": NodeClock(
-                self._loop,
-                offset=timedelta(seconds=chance.uniform(-5, 5)),
-                booted_at=-chance.uniform(0, 10_000),
-            )
-            for number in range(1, self._shape.nodes + 1)
-        }
 
     def _make_server(self, folder: Path) -> Server:
         chance, trouble = self._seed_chance.of("store"), self._shape.trouble
@@ -190,12 +178,22 @@ class World:
                 self._heal_server.append(embedded.heal)
                 return embedded
 
+    def _make_machines(self, chance: SeededChance) -> Machines:
+        return Machines(
+            loop=self._loop,
+            chance=chance,
+            trouble=self._shape.trouble,
+            lease_ttl=self._shape.lease_ttl,
+            clocks=self._clocks,
+            server=self.server,
+            faults=self._faults,
+            scribe=self.auditor,
+            reaper=self._plan,
+            make=self._engine,
+        )
+
     def _tell_status(self, tenant: str, channel: str, told: dict[str, str]) -> None:
         self._sources.tell_status(tenant, channel, told)  # type: ignore[arg-type]  # a tenant of the shape
-
-    def _pick(self) -> NodeEngine | None:
-        there = [engine for engine in self._engines.values() if engine.is_ready and not engine.node.dead]
-        return self._chance.pick(there) if there else None
 
     def _crashed(self, crash: Crash) -> None:
         if crash.in_recovery:
@@ -216,9 +214,7 @@ class World:
             story.result()
 
     async def _story(self) -> None:
-        for name in self._clocks:
-            self._loop.home.start(self._keep_alive(name))
-        self._loop.home.start(self._make_trouble())
+        self._machines.start()
         self._loop.home.start(self._operators.meddle())
         sources = self._loop.home.spawn(self._sources.post_all())
         bound = self._loop.home.spawn(sleep(_SOURCES_WITHIN))
@@ -255,100 +251,35 @@ class World:
 
     # --- nodes ---
 
-    async def _keep_alive(self, name: str) -> None:
-        """A supervisor: starts it, and starts it again."""
-        chance = self._seed_chance.of(f"node {name}")
-        while True:
-            node = self._loop.node(name, self._plan)
-            engine = self._begin_life(node, chance)
-            await node.death()
-            self.auditor.node_died(node, "" if node.why is None else repr(node.why))
-            engine.hang_up()
-            if isinstance(self.server, Embedded):
-                self.server.end_life()
-            if not self._is_healed:
-                await sleep(chance.uniform(0.02, 1.0) if chance.happens(0.6) else chance.uniform(1, 7))
-            else:
-                await sleep(0.05)
-
-    def _begin_life(self, node: Node, chance: SeededChance) -> NodeEngine:
-        self.auditor.node_starts(node)
-        server = self.server
-        life = chance.of(f"life {node.life}")
-        embedded = isinstance(server, Embedded)
-        store = server.begin_life(node, self._loop) if isinstance(server, Embedded) else None
+    def _engine(self, life: Life) -> NodeEngine:
         world = NodeWorld(
             shape=self._shape,
-            clock=self._clocks[node.name],
-            chance=life,
-            store=store or StoreProxy(node, server, self._faults, self.auditor),
-            directory=server.directory if embedded else DirectoryProxy(node, server, self._faults),
-            wire=SimulatedWire(node, self._provider, self.auditor, life.of("wire")),
-            script=self._script,
-            auditor=self.auditor,
+            clock=life.clock,
+            chance=life.chance,
+            store=life.store,
+            directory=life.directory,
+            wire=SimulatedWire(life.node, self._provider, self.auditor, life.chance.of("wire")),
+            app=lambda node: app_of(node, self._script),
+            connectors={"plain": PlainConnector(life.clock), "messenger": Messenger(life.clock)},
+            scribe=self.auditor,
             vault=self._vault,
         )
-        engine = node.run(NodeEngine, node, world)
-        self._engines[node.name] = engine
-        node.start(engine.live())
-        return engine
-
-    # --- trouble ---
-
-    async def _make_trouble(self) -> None:
-        """What happens to whole machines: standing still, clocks that jump, outages, calm restarts."""
-        chance = self._seed_chance.of("trouble")
-        troubles = (self._stand_still, self._stand_still, self._jump, self._go_away, self._restart_calmly)
-        while True:
-            await sleep(chance.uniform(1, 12) / self._shape.trouble**0.5)
-            if self._is_healed:
-                return
-            await chance.pick(troubles)(chance)
-
-    def _living(self, chance: SeededChance) -> NodeEngine | None:
-        there = [engine for engine in self._engines.values() if not engine.node.dead]
-        return chance.pick(there) if there else None
-
-    async def _stand_still(self, chance: SeededChance) -> None:
-        engine = self._living(chance)
-        if engine is not None:
-            seconds = chance.pick((0.5, 0.9, 1.1, 2.5)) * self._shape.lease_ttl.total_seconds()
-            self.history.note(repr(engine.node), "stands still", (), f"for {seconds:.1f} s")
-            engine.node.pause(timedelta(seconds=seconds))
-
-    async def _jump(self, chance: SeededChance) -> None:
-        name = chance.pick(sorted(self._clocks))
-        self._clocks[name].jump(timedelta(seconds=chance.pick((-600, -5, 5, 600, 7200))))
-
-    async def _go_away(self, chance: SeededChance) -> None:
-        self.server.is_away = True
-        await sleep(chance.uniform(0.2, 6))
-        if chance.happens(0.3):
-            self.server.restart()
-        self.server.is_away = False
-
-    async def _restart_calmly(self, chance: SeededChance) -> None:
-        engine = self._living(chance)
-        if engine is not None and engine.is_ready:
-            engine.node.start(engine.stop(at_once=chance.happens(0.4)))
+        return NodeEngine(life.node, world)
 
     # --- healing ---
 
     def _heal(self) -> None:
         self.history.note("world", "heals", ())
-        self._is_healed = self._faults.is_healed = self._provider.is_healed = True
+        self._provider.is_healed = True
         self._script.is_healed = self._sources.is_healed = self._operators.is_over = True
         self._plan.is_over = True
-        self.server.is_away = False
         for heal in self._heal_server:
             heal()
-        for engine in self._engines.values():
-            while engine.node.is_paused:
-                engine.node.resume()
+        self._machines.heal()
 
     async def _come_to_rest(self) -> None:
         healed_at = self._loop.now
-        stuck: dict[tuple[str, str, str], tuple[object, float]] = {}
+        orphans = Orphans(self.history, self._shape.lease_ttl, healed_at)
         while True:
             await sleep(_CLEAN_UP_EACH)
             await self._operators.clean_up()
@@ -356,33 +287,11 @@ class World:
             if not final.waits and self._sources.is_quiet:
                 LastLook(self.auditor, self._workload, final).check()
                 return
-            self._check_orphans(final, stuck, healed_at)
+            orphans.look(final, self._machines.alive, self._loop.now)
             if self._loop.now - healed_at > REST_WITHIN:
                 lanes = [lane.lane for lane in final.lanes if lane.phase != "idle"]
                 self.history.fail("L4", f"it does not come to rest: {'; '.join(final.waits[:6])}", *lanes[:3])
                 return
-
-    def _check_orphans(
-        self, final: FinalState, stuck: dict[tuple[str, str, str], tuple[object, float]], healed_at: float
-    ) -> None:
-        """L2: dead workers hold nothing. L4: what is ready is taken."""
-        alive = {repr(engine.node) for engine in self._engines.values() if not engine.node.dead}
-        now = self._loop.now
-        takeover = self._shape.lease_ttl.total_seconds() + 4
-        moves = tuple(sorted((lane.tenant, lane.side, lane.lane, lane.epoch, lane.cursor) for lane in final.lanes))
-        for lane in final.lanes:
-            if lane.phase == "held" and lane.worker not in alive and now - healed_at > takeover:
-                self.history.fail("L2", f"its {lane.side} are held by {lane.worker}, which is dead", lane.lane)
-            key = (lane.tenant, lane.lane, lane.side)
-            if lane.phase != "ready":
-                stuck.pop(key, None)
-                continue
-            own = tuple(move for move in moves if move[0] == lane.tenant and move[1] == lane.side)
-            before = stuck.get(key)
-            if before is None or before[0] != own:
-                stuck[key] = (own, now)
-            elif now - before[1] > STUCK_FOR:
-                self.history.fail("L4", f"its {lane.side} are ready, and nobody takes them", lane.lane)
 
     # --- its end ---
 

@@ -24,6 +24,12 @@ class Carrier(Protocol):
         ...
 
 
+class Post(Protocol):
+    """Whoever elements are handed to."""
+
+    def send(self, element: Element) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
     redelivered: float = 0.2

@@ -6,7 +6,7 @@ from typing import Final
 
 from procession.testing.simulation.chance import SeededChance
 from procession.testing.whatsapp.book import Book, Text
-from procession.testing.whatsapp.courier import Courier
+from procession.testing.whatsapp.courier import Post
 from procession.testing.whatsapp.graph import Graph
 from procession.testing.whatsapp.label import read_reply, written
 from procession.testing.whatsapp.person import Person
@@ -26,7 +26,7 @@ class Crowd:
         shape: Shape,
         time: Time,
         chance: SeededChance,
-        courier: Courier,
+        courier: Post,
         graph: Graph,
         book: Book,
         waits_for_replies: bool,

@@ -65,6 +65,7 @@ class Graph:
         journeys: Journeys,
     ) -> None:
         self._numbers = {number.id: number for number in numbers}
+        self._tokens = {number.id: number.token for number in numbers}
         self._people: dict[str, list[Person]] = defaultdict(list)
         for person in people:
             self._people[person.number.id].append(person)
@@ -82,6 +83,10 @@ class Graph:
     def wamid(self, label: str) -> str:
         """One that is given once."""
         return f"wamid.{base64.b64encode(f'{label}/{next(self._wamids)}'.encode()).decode()}"
+
+    def rotate(self, number: str, token: str) -> None:
+        """From now on the number takes this token only; the one before is refused (190)."""
+        self._tokens[number] = token
 
     def heard(self, person: Person, wamid: str) -> None:
         """A person has written: that opens the window, and counts against the number's throughput."""
@@ -103,7 +108,7 @@ class Graph:
         number = self._numbers.get(path[1])
         if number is None:
             return no_such_object(path[1])
-        if token != number.token:
+        if token != self._tokens[number.id]:
             self._note_token(number, token)
             return NO_TOKEN
         request = read_request(body, self._rules.text_chars_max)
@@ -189,7 +194,7 @@ class Graph:
         return found
 
     def _note_token(self, number: Number, token: str) -> None:
-        owner = next((other for other in self._numbers.values() if other.token == token), None)
+        owner = next((other for other in self._numbers.values() if self._tokens[other.id] == token), None)
         if owner is not None:
             self._book.trespasses.append(f"the token of {owner.tenant} is used for the number of {number.tenant}")
 

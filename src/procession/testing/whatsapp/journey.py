@@ -6,7 +6,7 @@ from typing import Final
 
 from procession.testing.simulation.chance import SeededChance
 from procession.testing.whatsapp.book import Accepted, Book
-from procession.testing.whatsapp.courier import Courier
+from procession.testing.whatsapp.courier import Post
 from procession.testing.whatsapp.faults import Faults
 from procession.testing.whatsapp.handset import Bubble
 from procession.testing.whatsapp.person import Person
@@ -31,7 +31,7 @@ Plan = list[tuple[str, float, float]]
 
 
 class Journeys:
-    def __init__(self, *, time: Time, chance: SeededChance, courier: Courier, faults: Faults, book: Book) -> None:
+    def __init__(self, *, time: Time, chance: SeededChance, courier: Post, faults: Faults, book: Book) -> None:
         self._time = time
         self._chance = chance
         self._courier = courier

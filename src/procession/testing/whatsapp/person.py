@@ -16,6 +16,8 @@ class Shows(StrEnum):
     PHONE_LATER = "phone_later"
     PHONE_UNTIL = "phone_until"
     ID_LATER = "id_later"
+    EITHER_UNTIL = "either_until"
+    """Once the one, once the other, later both: at first nobody can know that it is one person."""
 
 
 LATER = 3
@@ -46,12 +48,20 @@ class Person:
                 return self.phone if self.typed >= LATER else None
             case Shows.PHONE_UNTIL:
                 return self.phone if self.typed < LATER else None
+            case Shows.EITHER_UNTIL:
+                return self.phone if self.typed >= LATER or self.typed % 2 else None
             case Shows.BOTH | Shows.ID_LATER:
                 return self.phone
 
     @property
     def shown_id(self) -> str | None:
-        return self.user_id if self.shows is not Shows.ID_LATER or self.typed >= LATER else None
+        match self.shows:
+            case Shows.ID_LATER:
+                return self.user_id if self.typed >= LATER else None
+            case Shows.EITHER_UNTIL:
+                return self.user_id if self.typed >= LATER or not self.typed % 2 else None
+            case _:
+                return self.user_id
 
     def is_called(self, name: str) -> bool:
         return name in (self.phone, self.user_id) or name in self.former

@@ -14,6 +14,7 @@ from procession.testing.whatsapp.person import Person
 
 MESSAGES: Final = "messages"
 STATUSES: Final = "statuses"
+ECHOES: Final = "message_echoes"
 Json = dict[str, object]
 
 
@@ -27,6 +28,8 @@ class Element:
     """Under which name it stands in its `value`."""
     value: Json
     contact: Json | None = None
+    change: str = "messages"
+    """The field of the account that it is subscribed under."""
     passage: Passage = field(default_factory=Passage)
     on_taken: Callable[[], None] = _nothing
     """Called once, when a delivery with it was answered 200."""
@@ -51,6 +54,16 @@ def moved_element(
     return Element(number=person.number, field_=MESSAGES, value=value, on_taken=on_taken)
 
 
+def echo_element(person: Person, wamid: str, body: str, now: datetime, passage: Passage) -> Element:
+    """Somebody has written to the person in the app on the business's own phone."""
+    phone, user_id = person.shown_phone, person.shown_id
+    value: Json = {"from": person.number.display.lstrip("+"), "id": wamid, "timestamp": _stamp(now), "type": "text"}
+    value |= {"text": {"body": body}}
+    value |= {"to": phone} if phone else {}
+    value |= {"to_user_id": user_id} if user_id else {}
+    return Element(number=person.number, field_=ECHOES, value=value, change="smb_message_echoes", passage=passage)
+
+
 def status_element(
     person: Person, sent: Accepted, status: str, happened: datetime, on_taken: Callable[[], None] = _nothing
 ) -> Element:
@@ -72,7 +85,7 @@ def delivery_of(elements: Sequence[Element]) -> bytes:
             entries.append((number.waba, []))
             last = None
         if last != (number, element.field_):
-            entries[-1][1].append({"field": "messages", "value": _value(element)})
+            entries[-1][1].append({"field": element.change, "value": _value(element)})
             last = (number, element.field_)
         _add(entries[-1][1][-1], element)
     wrapped = [{"id": waba, "changes": changes} for waba, changes in entries]
