@@ -109,13 +109,13 @@ PLANTS: Final = (
         name="arm-after-wire",
         what="an effect is sent first, and armed when the answer is there",
         file="outbox/sender.py",
-        old="            began = await self._begin(held, kept)\n"
+        old="            began = await self._begin(held, kept, ready)\n"
         "            if began is None:\n                return None\n"
         '            attempt = began.attempt\n            crashpoint("begin.armed")\n'
         "            verdict = await self._perform(held, kept, ready, attempt)\n",
         new="            attempt = held.effect.attempts + 1\n"
         "            verdict = await self._perform(held, kept, ready, attempt)\n"
-        "            began = await self._begin(held, kept)\n"
+        "            began = await self._begin(held, kept, ready)\n"
         "            if began is None:\n                return None\n",
     ),
     Plant(

@@ -110,6 +110,7 @@ def test_names_are_shown_or_not_as_it_is_with_each_person() -> None:
         Shows.PHONE_LATER: [(False, True)] * 2 + [(True, True)] * 2,
         Shows.PHONE_UNTIL: [(True, True)] * 2 + [(False, True)] * 2,
         Shows.ID_LATER: [(True, False)] * 2 + [(True, True)] * 2,
+        Shows.EITHER_UNTIL: [(True, False), (False, True), (True, True), (True, True)],
     }
 
 
