@@ -178,11 +178,11 @@ async def test_a_repeated_event_leads_no_name_anywhere(harness: Harness) -> None
     before = await picture(harness)
 
     await accept(harness, an_event(1, aliases=("ann", "bob", "new")))
+    after = await picture(harness)
     await accept(harness, an_event(2, lane="else", aliases=("new",)))
 
-    after = await picture(harness)
+    assert {**after, "counts": None} == {**before, "counts": None}
     assert await lane_of(harness, 2, "else") == the_lane("else")
-    assert all(after["lanes"][key] == views for key, views in before["lanes"].items())  # type: ignore[index, attr-defined]
 
 
 @line("A10", "A3", "A4")
