@@ -18,7 +18,7 @@ from procession.ports.console import (
     LaneView,
     QuarantineView,
 )
-from procession.storage.sqlite import views
+from procession.storage.sqlite import kept_apart, views
 from procession.storage.sqlite.directory import Rows
 from procession.storage.sqlite.instants import instant
 from procession.storage.sqlite.ledger import operate
@@ -49,21 +49,23 @@ class SqliteConsole:
 
     async def asides(self, tenant: TenantId | None = None, limit: int = 50) -> tuple[AsideView, ...]:
         return await self._rows.read(
-            lambda connection: views.asides(connection, tenant, None, limit, with_payload=False)
+            lambda connection: kept_apart.asides(connection, tenant, None, limit, with_payload=False)
         )
 
     async def aside_show(self, tenant: TenantId, event: EventId, *, actor: str) -> AsideView:
-        found = await self._rows.read(lambda connection: views.asides(connection, tenant, event, 1, with_payload=True))
+        found = await self._rows.read(
+            lambda connection: kept_apart.asides(connection, tenant, event, 1, with_payload=True)
+        )
         if not found:
             raise BadRequest(f"no set-aside event {event} of tenant {tenant}: `procession aside list` shows them")
         await self._rows.write(lambda book: operate.audit(book, actor, tenant, "aside show", event))
         return found[0]
 
     async def quarantine(self, limit: int = 50) -> tuple[QuarantineView, ...]:
-        return await self._rows.read(lambda connection: views.quarantine(connection, limit))
+        return await self._rows.read(lambda connection: kept_apart.quarantine(connection, limit))
 
     async def quarantine_show(self, kept: QuarantineId, *, actor: str) -> QuarantineView:
-        found = await self._rows.read(lambda connection: views.quarantined(connection, kept))
+        found = await self._rows.read(lambda connection: kept_apart.quarantined(connection, kept))
         if found is None:
             raise BadRequest(f"nothing in quarantine is called {kept}: `procession quarantine list` shows what is")
         await self._rows.write(lambda book: operate.audit(book, actor, None, "quarantine show", kept))
@@ -85,7 +87,7 @@ class SqliteConsole:
         return frozenset((TenantId(own), ChannelName(channel)) for own, channel in rows)
 
     async def audit(self, tenant: TenantId | None = None, limit: int = 50) -> tuple[AuditRow, ...]:
-        return await self._rows.read(lambda connection: views.audit(connection, tenant, limit))
+        return await self._rows.read(lambda connection: kept_apart.audit(connection, tenant, limit))
 
     # --- the operator's hand ---
 

@@ -1,24 +1,20 @@
 """What operators see, read from one snapshot of the file."""
 
-import json
 import sqlite3
 from collections.abc import Iterable
 from typing import Any, Final
 
 from procession.core.effect import ENDED, EffectState, Receipt
 from procession.core.event import EventState
-from procession.core.ids import ChannelName, EffectId, EventId, LaneId, QuarantineId, TenantId, event_id
+from procession.core.ids import ChannelName, EffectId, EventId, LaneId, TenantId, event_id
 from procession.core.lane import Phase, Side
 from procession.core.moments import NO_END, clock_words
 from procession.ports.console import (
-    AsideView,
-    AuditRow,
     Counts,
     EffectView,
     EventView,
     HaltView,
     LaneView,
-    QuarantineView,
     TryView,
 )
 from procession.storage.sqlite.event_row import EventRow
@@ -337,66 +333,4 @@ def _lane_view(connection: Connection, row: tuple[Any, ...]) -> LaneView:
         worker=worker,
         oldest_at=moment_or_none(oldest),
         merged_into=None if merged_into is None else LaneId(merged_into),
-    )
-
-
-# --- what was kept apart ---
-
-
-def asides(
-    connection: Connection, tenant: TenantId | None, event: EventId | None, limit: int, *, with_payload: bool
-) -> tuple[AsideView, ...]:
-    asked_for = {"tenant": tenant, "id": event, "limit": limit}
-    return tuple(
-        AsideView(
-            tenant=TenantId(row[0]),
-            id=EventId(row[1]),
-            kind=row[2],
-            lane=LaneId(row[3]),
-            lane_key=row[4],
-            seq=row[5],
-            at=moment(row[6]),
-            reason=row[7],
-            payload=row[8] if with_payload else None,
-            tries=row[9],
-        )
-        for row in connection.execute(_SQL["asides"], asked_for)
-    )
-
-
-def quarantine(connection: Connection, limit: int) -> tuple[QuarantineView, ...]:
-    return tuple(_quarantined(row) for row in connection.execute(_SQL["quarantine"], (limit,)))
-
-
-def quarantined(connection: Connection, kept: QuarantineId) -> QuarantineView | None:
-    row = connection.execute(_SQL["quarantine_show"], (kept,)).fetchone()
-    return None if row is None else _quarantined(row)
-
-
-def _quarantined(row: tuple[Any, ...]) -> QuarantineView:
-    kept, endpoint, at, reason, size, *content = row
-    headers, body = content or ("[]", None)
-    return QuarantineView(
-        id=QuarantineId(kept),
-        endpoint=endpoint,
-        at=moment(at),
-        reason=reason,
-        body_bytes=size,
-        body=body,
-        headers=tuple((name, value) for name, value in json.loads(headers)),
-    )
-
-
-def audit(connection: Connection, tenant: TenantId | None, limit: int) -> tuple[AuditRow, ...]:
-    rows = connection.execute(_SQL["audit"], {"tenant": tenant, "limit": limit})
-    return tuple(
-        AuditRow(
-            at=moment(at),
-            actor=actor,
-            tenant=None if owner is None else TenantId(owner),
-            verb=verb,
-            about=about,
-            detail=detail,
-        )
-        for at, actor, owner, verb, about, detail in rows
     )
