@@ -83,12 +83,13 @@ class Canaries:
     signing: str
     sending: str
     model_key: str
+    verify_token: str
 
     def people(self) -> tuple[str, ...]:
         return self.phone, self.text
 
     def secrets(self) -> tuple[str, ...]:
-        return self.signing, self.sending, self.model_key
+        return self.signing, self.sending, self.model_key, self.verify_token
 
     def forms_of_secrets(self) -> Iterator[bytes]:
         """As they are, and as something on the way might have written them."""
@@ -108,6 +109,7 @@ def canaries_of(tenant: str, number: int) -> Canaries:
         signing=f"signing+canary/secret-of-{tenant}",
         sending=f"whsec_{sending}",
         model_key=f"sk+canary/model-key-of-{tenant}",
+        verify_token=f"verify+canary/token-of-{tenant}",
     )
 
 
@@ -127,16 +129,16 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 with receiver.grown:
-                    receiver.taken[self.path.strip("/")].append(str(self.headers).encode() + body)
+                    receiver.taken[self.path.split("/")[1]].append(str(self.headers).encode() + body)
                     receiver.grown.notify_all()
                 if b"send-cut" in body:
                     self.close_connection = True
                     return
-                status = next((code for code in (400, 500, 503) if b"send-%d" % code in body), 200)
+                status, answer = receiver.answer(self.path, str(self.headers), body)
                 self.send_response(status)
-                self.send_header("content-length", str(len(body)))
+                self.send_header("content-length", str(len(answer)))
                 self.end_headers()
-                self.wfile.write(body)
+                self.wfile.write(answer)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's own)
                 """Nothing: a test that fails shows what it needs."""
@@ -145,6 +147,11 @@ class Receiver:
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
+
+    def answer(self, path: str, headers: str, body: bytes) -> tuple[int, bytes]:
+        del path, headers
+        status = next((code for code in (400, 500, 503) if b"send-%d" % code in body), 200)
+        return status, body
 
     def url(self, tenant: str) -> str:
         return f"http://127.0.0.1:{self._server.server_port}/{tenant}"
@@ -201,14 +208,26 @@ class Life:
 
     def __init__(self, folder: Path, receiver: Receiver, application: str) -> None:
         # Nobody sends to the house's own provider: what it would answer is too friendly.
-        self.house = House(folder, cast("Provider", receiver), application=application, platform=_platform(receiver))
+        self.house = House(
+            folder, cast("Provider", receiver), application=application, platform=self._platform(receiver)
+        )
         self.receiver = receiver
         self.seen = Seen()
         self._runs = 0
         for own in BOTH:
             upper = own.tenant.upper()
             names = {"SIGNING": own.signing, "SENDING": own.sending, "MODEL": own.model_key}
+            names |= {"VERIFY": own.verify_token}
             self.house.environment |= {f"{upper}_{name}": value for name, value in names.items()}
+
+    def _platform(self, receiver: Receiver) -> str:
+        return "".join(
+            PLATFORM.format(tenant=own.tenant, upper=own.tenant.upper(), url=receiver.url(own.tenant)) for own in BOTH
+        )
+
+    def person(self, own: Canaries, number: int) -> str:
+        """Each in a conversation of its own, so that one that stands still holds up no other."""
+        return f"{own.phone}-{number}"
 
     def set_up(self) -> None:
         self.tell("operator", "apply", "-f", "platform.toml")
@@ -237,8 +256,7 @@ class Life:
             self.seen.anybody[f"engine {self._runs}: logged"] = engine.said.encode()
 
     def deliver(self, engine: Engine, own: Canaries, kind: str, number: int, more: str = "") -> None:
-        """Each in a conversation of its own, so that one that stands still holds up no other."""
-        body = {"id": f"{own.tenant}-{number}", "who": f"{own.phone}-{number}", "kind": kind}
+        body = {"id": f"{own.tenant}-{number}", "who": self.person(own, number), "kind": kind}
         answer = self.post(engine, own, json.dumps({**body, "text": f"{own.text} {more} #{number}#"}).encode())
         assert answer == 200
 
@@ -266,9 +284,3 @@ class Life:
         for file in sorted((self.house.folder / "procession-data").iterdir()):
             if file.is_file():
                 self.seen.files[f"{when}: {file.name}"] = file.read_bytes()
-
-
-def _platform(receiver: Receiver) -> str:
-    return "".join(
-        PLATFORM.format(tenant=own.tenant, upper=own.tenant.upper(), url=receiver.url(own.tenant)) for own in BOTH
-    )

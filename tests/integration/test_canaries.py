@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.canaries import ACME, APPLICATION, BOLT, BOTH, Canaries, Life, Receiver, Seen, leaks
 from tests.integration.engines import Engine
+from tests.integration.meta_canaries import GraphReceiver, MetaLife, application
 
 FAILING_SENDS = ("send-400", "send-500", "send-503", "send-cut")
 
@@ -20,6 +21,14 @@ def receiver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiv
     made.close()
 
 
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GraphReceiver]:
+    monkeypatch.chdir(tmp_path)
+    made = GraphReceiver()
+    yield made
+    made.close()
+
+
 def live(life: Life) -> None:
     """All that may go wrong, once for each tenant; a crash in the middle, and a second engine after it."""
     life.set_up()
@@ -27,6 +36,10 @@ def live(life: Life) -> None:
         for own in BOTH:
             fail_in_every_way(life, engine, own)
             be_refused_in_every_way(life, engine, own)
+            if isinstance(life, MetaLife):
+                life.shake_hands(engine, own)
+                life.report(engine, own)
+                life.be_revoked(engine, own)
         sends = [b"#1#", b"#2#", *(mark.encode() for mark in FAILING_SENDS)]
         life.receiver.wait_for({own.tenant: sends for own in BOTH})
         ask_everything(life)
@@ -75,7 +88,7 @@ def ask_everything(life: Life) -> None:
         mine, other = ("--tenant", own.tenant), BOLT if own is ACME else ACME
         for command in (("lanes",), ("aside", "list"), ("doubt", "list"), ("audit",), ("secret", "list")):
             life.tell(own.tenant, *command, *mine)
-        life.tell(own.tenant, "lane", "show", f"{own.phone}-4", *mine)
+        life.tell(own.tenant, "lane", "show", life.person(own, 4), *mine)
         for number in (1, 3, 20, 21):
             life.tell(own.tenant, "why", f"{own.tenant}-{number}", *mine)
         # What is the other's is not there for this one.
@@ -92,8 +105,27 @@ def test_no_canary_is_seen_where_it_does_not_belong(tmp_path: Path, receiver: Re
     live(life)
 
     assert leaks(life.seen) == []
+    check_that_there_was_something_to_see(life)
 
-    # And the sweep had something to look at.
+
+def test_no_canary_of_whatsapp_is_seen_where_it_does_not_belong(tmp_path: Path, graph: GraphReceiver) -> None:
+    life = MetaLife(tmp_path, graph, application())
+    live(life)
+
+    # The token goes to its own tenant's Graph, in the one header that is for it, and nowhere else there.
+    for own, other in (BOTH, BOTH[::-1]):
+        header = b"\nauthorization: Bearer " + own.sending.encode() + b"\n"
+        taken = life.seen.own[own.tenant]["its receiver"]
+        assert taken.count(header) == len(graph.taken[own.tenant])
+        assert other.sending.encode() not in taken
+        life.seen.own[own.tenant]["its receiver"] = taken.replace(header, b"\n")
+    assert leaks(life.seen) == []
+    check_that_there_was_something_to_see(life)
+    logged = b"".join(output for place, output in life.seen.anybody.items() if place.endswith("logged"))
+    assert logged.count(b"outbox.halted") >= 2
+
+
+def check_that_there_was_something_to_see(life: Life) -> None:
     logged = b"".join(output for place, output in life.seen.anybody.items() if place.endswith("logged"))
     assert logged.count(b"turn.failed") >= 4
     assert b"answered" in logged
