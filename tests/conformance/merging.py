@@ -15,9 +15,9 @@ def a_named(n: int = 1, lane: str = "ann", *, pause: PauseDraft | None = None, h
     return an_event(n, lane=lane, aliases=(lane,), pause=pause, hears=hears)
 
 
-async def merge(harness: Harness, *names: str) -> None:
+async def merge(harness: Harness, *names: str, n: int = 99) -> None:
     """An event says that these (ann and bob) are one; it is played last."""
-    await accept(harness, an_event(99, aliases=names or ("ann", "bob")))
+    await accept(harness, an_event(n, aliases=names or ("ann", "bob")))
 
 
 async def lane_of(harness: Harness, n: int, lane: str) -> str:
