@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from procession.storage.console import StoredConsole
+from procession.storage.directory import StoredDirectory
 from procession.storage.memory import MemoryStore
 from procession.storage.memory.rows import Tables
 from procession.storage.memory.secrets import MemorySecrets
-from procession.storage.sqlite.console import SqliteConsole
-from procession.storage.sqlite.directory import SqliteDirectory
-from procession.storage.sqlite.secrets import SqliteSecrets
+from procession.storage.secrets import StoredSecrets
 from procession.storage.sqlite.store import SqliteStore
 from tests.conformance.clock import ManualClock, SeededChance
 from tests.conformance.harness import Guarantee, Harness, Opened
@@ -32,7 +32,7 @@ def sqlite(folder: Path) -> Harness:
     async def opened(clock: ManualClock, chance: SeededChance) -> Opened:
         store = SqliteStore.open(folder, clock=clock, chance=chance)
         return Opened(
-            store=store, console=SqliteConsole(store), directory=SqliteDirectory(store), secrets=SqliteSecrets(store)
+            store=store, console=StoredConsole(store), directory=StoredDirectory(store), secrets=StoredSecrets(store)
         )
 
     return Harness(

@@ -23,7 +23,7 @@ ALLOWED: Final = {
     "src/procession/app/control.py": "the edge: a reply, whatever a verb does",
     "src/procession/app/application.py": "the user's module, as it is imported",
     "src/procession/testing/overheard.py": "a handler's own SQL",
-    "src/procession/storage/sqlite/ledger/ledger.py": "an operation of a batch: it must not take the others with it",
+    "src/procession/storage/sqlite/batches.py": "an operation of a batch: it must not take the others with it",
     "src/procession/storage/sqlite/sqlwork.py": "the handler's own SQL",
     "src/procession/testing/simulation/": "a simulated loop, and processes that may end in any way, on purpose",
 }

@@ -16,10 +16,10 @@ from typing import Final
 from procession.core.errors import Misconfigured, SchemaNewer
 from procession.ports.chance import Chance
 from procession.ports.clock import Clock
+from procession.storage.instants import instant, moment
+from procession.storage.ledger.effect import Sent
+from procession.storage.ledger.lane import Lane
 from procession.storage.sqlite.connection import WriterConnection
-from procession.storage.sqlite.instants import instant, moment
-from procession.storage.sqlite.ledger.effect import Sent
-from procession.storage.sqlite.ledger.lane import Lane
 from procession.storage.sqlite.statements import statements
 
 DATABASE: Final = "procession.db"

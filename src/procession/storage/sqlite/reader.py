@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from procession.core.errors import BadRequest, StoreAway
+from procession.storage.rows import Rows
 from procession.storage.sqlite.opening import open_reader
+from procession.storage.sqlite.rows import SqliteRows
 from procession.storage.sqlite.statements import own
 
 T = TypeVar("T")
 
-Reading = Callable[[sqlite3.Connection], T]
+Reading = Callable[[Rows], T]
 
 
 class Reader:
@@ -21,6 +23,7 @@ class Reader:
 
     def __init__(self, folder: Path, *, inline: bool) -> None:
         self._connection = open_reader(folder)
+        self._rows = SqliteRows(self._connection)
         self._thread = None if inline else ThreadPoolExecutor(1, thread_name_prefix="procession-sqlite-reader")
 
     async def run(self, read: Reading[T]) -> T:
@@ -38,7 +41,7 @@ class Reader:
         # One transaction: everything that a reading sees was true at the same moment.
         self._connection.execute(_BEGIN)
         try:
-            return read(self._connection)
+            return read(self._rows)
         except OverflowError:
             raise BadRequest("a number is larger than any that the store can hold") from None
         except sqlite3.Error as error:

@@ -18,8 +18,8 @@ from procession.core.errors import SqlFailed
 from procession.core.limits import SQL_TIME_MAX
 from procession.core.turn import SqlWork
 from procession.ports.clock import Clock
+from procession.storage.ledger.book import Book
 from procession.storage.sqlite.connection import WriterConnection
-from procession.storage.sqlite.ledger.book import Book
 from procession.storage.sqlite.statements import own
 
 _PREFIX: Final = "procession_"

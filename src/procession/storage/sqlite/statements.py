@@ -22,6 +22,12 @@ def statements(group: str) -> dict[str, str]:
     return {name: body.strip().removesuffix(";") + _MARK for name, body in zip(names, bodies, strict=True)}
 
 
+def every_statement() -> dict[str, str]:
+    """All of them, by group and name: `accept.event`."""
+    groups = sorted(file.name.removesuffix(".sql") for file in files(__package__).joinpath("sql").iterdir())
+    return {f"{group}.{name}": text for group in groups for name, text in statements(group).items()}
+
+
 def own(statement: str) -> str:
     """A statement of ours that stands in no file: those that only begin and end transactions."""
     return statement + _MARK

@@ -21,22 +21,22 @@ from procession.ports.chance import Chance
 from procession.ports.clock import Clock
 from procession.ports.store import Ask, Pruned, Swept
 from procession.storage.clock import StoreClock
-from procession.storage.sqlite.console import SqliteConsole
-from procession.storage.sqlite.directory import SqliteDirectory
-from procession.storage.sqlite.ledger.accept import accept
-from procession.storage.sqlite.ledger.begin import begin
-from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.claim import claim_sends, claim_turns
-from procession.storage.sqlite.ledger.ledger import Faults, Ledger
-from procession.storage.sqlite.ledger.prune import prune
-from procession.storage.sqlite.ledger.record import record
-from procession.storage.sqlite.ledger.release import release, renew
-from procession.storage.sqlite.ledger.settle import remember, settle
-from procession.storage.sqlite.ledger.sweep import sweep
+from procession.storage.console import StoredConsole
+from procession.storage.directory import StoredDirectory
+from procession.storage.ledger.accept import accept
+from procession.storage.ledger.begin import begin
+from procession.storage.ledger.book import Book
+from procession.storage.ledger.claim import claim_sends, claim_turns
+from procession.storage.ledger.prune import prune
+from procession.storage.ledger.record import record
+from procession.storage.ledger.release import release, renew
+from procession.storage.ledger.settle import remember, settle
+from procession.storage.ledger.sweep import sweep
+from procession.storage.secrets import StoredSecrets
+from procession.storage.sqlite.batches import Faults, Ledger
 from procession.storage.sqlite.lock import FolderLock
 from procession.storage.sqlite.opening import clock_mark, make_folder, open_writer
 from procession.storage.sqlite.reader import Reader, Reading
-from procession.storage.sqlite.secrets import SqliteSecrets
 from procession.storage.sqlite.sqlwork import SqlRunner
 from procession.storage.sqlite.writer import CallLater, InlineWriter, OnBroken, ThreadWriter, Writer
 
@@ -69,9 +69,9 @@ class SqliteStore:
         self._writer = writer
         self._reader = reader
         self._run_sql = sql.run
-        self.console = SqliteConsole(self)
-        self.directory = SqliteDirectory(self)
-        self.secrets = SqliteSecrets(self)
+        self.console = StoredConsole(self)
+        self.directory = StoredDirectory(self, alone=True)
+        self.secrets = StoredSecrets(self)
         self._closed = False
 
     @classmethod

@@ -16,8 +16,8 @@ from typing import Any, Final, Protocol, TypeVar
 from procession.core.errors import StoreAway, StoreBroken
 from procession.core.limits import BATCH_MAX, WRITES_WAITING_MAX
 from procession.ports.clock import Clock
-from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.ledger import AnyWork, Ledger, Work
+from procession.storage.ledger.book import Book
+from procession.storage.sqlite.batches import AnyWork, Ledger, Work
 
 T = TypeVar("T")
 

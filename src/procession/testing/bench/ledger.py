@@ -26,11 +26,11 @@ from procession.core.ids import ChannelName, EndpointName, TenantId, WorkerId, e
 from procession.core.turn import Advance, HeldTurn, Settlement
 from procession.ports.store import Ask
 from procession.storage.clock import StoreClock
-from procession.storage.sqlite.ledger.accept import accept
-from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.claim import claim_turns
-from procession.storage.sqlite.ledger.ledger import Ledger, Work
-from procession.storage.sqlite.ledger.settle import settle
+from procession.storage.ledger.accept import accept
+from procession.storage.ledger.book import Book
+from procession.storage.ledger.claim import claim_turns
+from procession.storage.ledger.settle import settle
+from procession.storage.sqlite.batches import Ledger, Work
 from procession.storage.sqlite.opening import open_writer
 from procession.storage.sqlite.sqlwork import SqlRunner
 

@@ -8,8 +8,8 @@ from typing import Any
 from procession.core.errors import StoreAway
 from procession.ports.console import Console
 from procession.ports.directory import Directory, Snapshot
-from procession.storage.sqlite.console import SqliteConsole
-from procession.storage.sqlite.directory import SqliteDirectory
+from procession.storage.console import StoredConsole
+from procession.storage.directory import StoredDirectory
 from procession.storage.sqlite.store import SqliteStore
 from procession.testing.simulation.chance import SeededChance
 from procession.testing.simulation.clock import NodeClock
@@ -88,11 +88,11 @@ class Embedded:
 
     @property
     def console(self) -> Console:
-        return SqliteConsole(self._running)
+        return StoredConsole(self._running)
 
     @property
     def directory(self) -> Directory:
-        return SqliteDirectory(self._running)
+        return StoredDirectory(self._running)
 
     def now(self) -> datetime:
         return self._newest if self._store is None else self._store.now()
@@ -106,7 +106,7 @@ class Embedded:
     async def ask(self, verb: str, args: Mapping[str, Any]) -> object:
         store, commits = self._running, self._commits
         assert commits is not None
-        return await asked(SqliteConsole(store), commits, verb, args)
+        return await asked(StoredConsole(store), commits, verb, args)
 
     async def final(self) -> FinalState:
         return fresh_state(self._folder)

@@ -264,7 +264,7 @@ OF_SQLITE: Final = (
     Plant(
         name="sqlite-no-fence",
         what="a write names an epoch, and nobody compares it",
-        file="storage/sqlite/ledger/book.py",
+        file="storage/ledger/book.py",
         old="        return lane if lane is not None and lane.phase == HELD and lane.epoch == lease.epoch else None\n",
         new="        return lane if lane is not None and lane.phase == HELD else None\n",
         store="sqlite",
@@ -272,7 +272,7 @@ OF_SQLITE: Final = (
     Plant(
         name="sqlite-stale-memory",
         what="what a transaction that was rolled back has changed stays in memory",
-        file="storage/sqlite/ledger/ledger.py",
+        file="storage/sqlite/batches.py",
         old="        self.book.forget()\n        self.book.shares.rollback()\n",
         new="        self.book.shares.rollback()\n",
         store="embedded",
@@ -280,7 +280,7 @@ OF_SQLITE: Final = (
     Plant(
         name="sqlite-goes-on-after-failed-sync",
         what="after a commit of unknown outcome the store goes on with the same handle",
-        file="storage/sqlite/ledger/ledger.py",
+        file="storage/sqlite/batches.py",
         old="        self.broken = self.broken or error\n",
         new="        del error\n",
         store="embedded",
@@ -288,7 +288,7 @@ OF_SQLITE: Final = (
     Plant(
         name="sqlite-unknown-is-kept",
         what="a commit of unknown outcome is answered as if it were kept",
-        file="storage/sqlite/ledger/ledger.py",
+        file="storage/sqlite/batches.py",
         old='            _tell(works, OutcomeUnknown(f"the store failed: {_words(error)}"))\n',
         new="            del works\n",
         store="embedded",

@@ -11,10 +11,10 @@ from typing import Any, Final, TypeVar
 from procession.core.errors import SqlFailed, StoreAway
 from procession.ports.console import Console
 from procession.ports.directory import Directory, Snapshot
-from procession.storage.sqlite.console import SqliteConsole
-from procession.storage.sqlite.directory import SqliteDirectory
-from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.ledger import CommitFault, Faults
+from procession.storage.console import StoredConsole
+from procession.storage.directory import StoredDirectory
+from procession.storage.ledger.book import Book
+from procession.storage.sqlite.batches import CommitFault, Faults
 from procession.storage.sqlite.opening import DATABASE
 from procession.storage.sqlite.store import SqliteStore
 from procession.storage.sqlite.writer import Writer
@@ -181,8 +181,8 @@ class SqliteServer:
         self._loop = loop
         self._commits = commits
         self._store = opened(folder, clock, chance, loop, commits, _broke)
-        self._console = SqliteConsole(self._store)
-        self._directory = SqliteDirectory(self._store)
+        self._console = StoredConsole(self._store)
+        self._directory = StoredDirectory(self._store)
 
     @property
     def directory(self) -> Directory:

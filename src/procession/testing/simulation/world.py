@@ -72,7 +72,8 @@ def sites() -> AwaitSites:
     enter at its application), the outbound wire and the thread pool. Real processes are killed there.
     """
     house = Path(procession.__file__).parent
-    folders = [house / name for name in ("ingress", "lanes", "outbox", "upkeep", "runtime", "storage/sqlite")]
+    beside = ("storage/console.py", "storage/directory.py", "storage/secrets.py")
+    folders = [house / name for name in ("ingress", "lanes", "outbox", "upkeep", "runtime", "storage/sqlite", *beside)]
     outside = {
         house / name
         for name in (
@@ -83,7 +84,7 @@ def sites() -> AwaitSites:
     sources = [
         source
         for folder in folders
-        for source in sorted(folder.rglob("*.py"))
+        for source in sorted(folder.rglob("*.py") if folder.is_dir() else [folder])
         if source not in outside and "wire" not in source.relative_to(house).parts
     ]
     return AwaitSites.of(*sources)

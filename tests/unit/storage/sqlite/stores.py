@@ -1,10 +1,13 @@
 """Stores of a test's own: with a thread, as in life; or inline, with the loop's rounds as virtual time."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from procession.storage.sqlite.ledger.ledger import CommitFault, Faults
+from procession.storage.rows import Rows
+from procession.storage.sqlite.batches import CommitFault, Faults
+from procession.storage.sqlite.rows import SqliteRows
 from procession.storage.sqlite.store import SqliteStore
 from tests.conformance.clock import ManualClock, SeededChance
 
@@ -45,3 +48,9 @@ def opened_inline(
         call_later=call_later,
         faults=faults,
     )
+
+
+def connection_of(rows: Rows) -> sqlite3.Connection:
+    """For statements of a test's own."""
+    assert isinstance(rows, SqliteRows)
+    return rows.connection

@@ -11,12 +11,13 @@ from procession.core.errors import BadRequest, OutcomeUnknown, SqlFailed, StoreA
 from procession.core.event import Acceptance
 from procession.core.limits import BATCH_MAX, WRITES_WAITING_MAX
 from procession.core.verdict import Fate
-from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.ledger import CommitFault
+from procession.storage.ledger.book import Book
+from procession.storage.rows import Rows
+from procession.storage.sqlite.batches import CommitFault
 from procession.storage.sqlite.opening import DATABASE
 from procession.storage.sqlite.store import SqliteStore
 from tests.conformance.builders import a_settlement, an_ask, an_event, an_intake, the_event
-from tests.unit.storage.sqlite.stores import Planned, opened, opened_inline
+from tests.unit.storage.sqlite.stores import Planned, connection_of, opened, opened_inline
 
 
 async def several(store: SqliteStore, *numbers: int) -> list[Acceptance | BaseException]:
@@ -26,8 +27,8 @@ async def several(store: SqliteStore, *numbers: int) -> list[Acceptance | BaseEx
 
 
 async def there(store: SqliteStore) -> int:
-    def count(connection: sqlite3.Connection) -> int:
-        return int(connection.execute("SELECT count(*) FROM procession_event").fetchone()[0])
+    def count(rows: Rows) -> int:
+        return int(connection_of(rows).execute("SELECT count(*) FROM procession_event").fetchone()[0])
 
     return await store.read(count)
 
@@ -100,8 +101,8 @@ async def test_a_write_that_raises_takes_nothing_with_it(tmp_path: Path) -> None
     store = opened_inline(tmp_path)
 
     def half(book: Book) -> None:
-        book.execute("DELETE FROM procession_event")
-        book.execute("INSERT INTO procession_event (no) VALUES (1)")
+        connection_of(book.rows).execute("DELETE FROM procession_event")
+        connection_of(book.rows).execute("INSERT INTO procession_event (no) VALUES (1)")
 
     answers = await asyncio.gather(several(store, 1, 2), store.write(half), several(store, 3), return_exceptions=True)
 
@@ -170,7 +171,7 @@ async def test_a_file_that_may_not_grow_is_a_full_disk_and_heals(tmp_path: Path)
 
     def pages_max(pages: int) -> Callable[[Book], None]:
         def bound(book: Book) -> None:
-            book.execute(f"PRAGMA max_page_count = {pages}").fetchone()
+            connection_of(book.rows).execute(f"PRAGMA max_page_count = {pages}").fetchone()
 
         return bound
 
@@ -189,7 +190,7 @@ async def test_a_file_that_may_not_grow_is_a_full_disk_and_heals(tmp_path: Path)
 
 async def test_a_strangers_lock_is_away_and_passes(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    await store.write(lambda book: book.execute("PRAGMA busy_timeout = 1").fetchone())
+    await store.write(lambda book: connection_of(book.rows).execute("PRAGMA busy_timeout = 1").fetchone())
     stranger = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
 
@@ -205,7 +206,7 @@ async def test_a_strangers_lock_is_away_and_passes(tmp_path: Path) -> None:
 async def test_sql_that_rolls_everything_back_takes_no_other_turn_with_it(tmp_path: Path) -> None:
     store = opened_inline(tmp_path)
     await several(store, 1, 2)
-    await store.write(lambda book: book.execute("CREATE TABLE mine (n INTEGER PRIMARY KEY)"))
+    await store.write(lambda book: connection_of(book.rows).execute("CREATE TABLE mine (n INTEGER PRIMARY KEY)"))
     bad, good = await store.claim_turns(an_ask())
 
     def meddling(connection: object) -> None:
@@ -275,8 +276,8 @@ async def test_a_write_that_changes_nothing_commits_nothing(tmp_path: Path) -> N
     store = opened(tmp_path)
     await store.sweep(10)
 
-    def batch(connection: sqlite3.Connection) -> int:
-        return int(connection.execute("SELECT batch FROM procession_store").fetchone()[0])
+    def batch(rows: Rows) -> int:
+        return int(connection_of(rows).execute("SELECT batch FROM procession_store").fetchone()[0])
 
     before = await store.read(batch)
     await store.sweep(10)
@@ -289,8 +290,8 @@ async def test_a_write_that_changes_nothing_commits_nothing(tmp_path: Path) -> N
 async def test_a_reading_cannot_write(tmp_path: Path) -> None:
     store = opened(tmp_path)
 
-    def meddling(connection: sqlite3.Connection) -> None:
-        connection.execute("DELETE FROM procession_event")
+    def meddling(rows: Rows) -> None:
+        connection_of(rows).execute("DELETE FROM procession_event")
 
     with pytest.raises(StoreAway, match="SQLITE_READONLY"):
         await store.read(meddling)

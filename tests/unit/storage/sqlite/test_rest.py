@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from procession.core.errors import IllegalMove
 from procession.core.lane import LANE_TABLE, LaneMove, Phase, RestingFacts, resting
-from procession.storage.sqlite.instants import moment
-from procession.storage.sqlite.ledger.book import Book
-from procession.storage.sqlite.ledger.lane import HELD, IDLE, TURNS, Lane, new_lane
-from procession.storage.sqlite.ledger.rest import rest
-from procession.storage.sqlite.ledger.shares import Share, Shares
+from procession.storage.instants import moment
+from procession.storage.ledger.book import Book
+from procession.storage.ledger.lane import HELD, IDLE, TURNS, Lane, new_lane
+from procession.storage.ledger.rest import rest
+from procession.storage.ledger.shares import Share, Shares
 from procession.storage.sqlite.opening import open_writer
+from procession.storage.sqlite.rows import SqliteRows
 from tests.conformance.clock import ManualClock, SeededChance
 
 NOW = 1_900_000_000_000_000
@@ -24,7 +25,7 @@ TIMES = st.sampled_from([None, NOW - 5, NOW, NOW + 5])
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Book:
     folder: Path = tmp_path_factory.mktemp("rest")
-    book = Book(open_writer(folder, ManualClock(), SeededChance()), Shares())
+    book = Book(SqliteRows(open_writer(folder, ManualClock(), SeededChance())), Shares())
     book.shares.add(Share(1, "acme"))
     book.now = NOW
     return book

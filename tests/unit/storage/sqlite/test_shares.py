@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from procession.storage.sqlite.ledger.lane import HELD, IDLE, READY, SENDS, TURNS
-from procession.storage.sqlite.ledger.shares import Share, Shares, Standing
+from procession.storage.ledger.lane import HELD, IDLE, READY, SENDS, TURNS
+from procession.storage.ledger.shares import Share, Shares, Standing
 
 ALL = frozenset({""})
 

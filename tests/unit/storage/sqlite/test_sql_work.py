@@ -11,7 +11,7 @@ from procession.core.turn import HeldTurn
 from procession.core.verdict import Fate
 from procession.storage.sqlite.store import SqliteStore
 from tests.conformance.builders import a_settlement, an_ask, an_event, an_intake
-from tests.unit.storage.sqlite.stores import opened_inline
+from tests.unit.storage.sqlite.stores import connection_of, opened_inline
 
 Use = Callable[[sqlite3.Connection], object]
 
@@ -20,7 +20,7 @@ async def prepared(folder: Path) -> tuple[SqliteStore, HeldTurn]:
     """A running turn, and a table of the user's."""
     store = opened_inline(folder)
     await store.accept(an_intake(an_event()))
-    await store.write(lambda book: book.execute("CREATE TABLE mine (n INTEGER PRIMARY KEY)"))
+    await store.write(lambda book: connection_of(book.rows).execute("CREATE TABLE mine (n INTEGER PRIMARY KEY)"))
     (turn,) = await store.claim_turns(an_ask())
     return store, turn
 
@@ -35,7 +35,7 @@ async def used(store: SqliteStore, turn: HeldTurn, use: Use) -> None:
 
 
 async def rows(store: SqliteStore, table: str = "mine") -> list[tuple[object, ...]]:
-    return await store.read(lambda connection: connection.execute(f"SELECT * FROM {table}").fetchall())
+    return await store.read(lambda rows: connection_of(rows).execute(f"SELECT * FROM {table}").fetchall())
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
+from procession.storage.ledger.effect import Sent
+from procession.storage.ledger.lane import Lane
 from procession.storage.sqlite import statements as module
-from procession.storage.sqlite.ledger.effect import Sent
-from procession.storage.sqlite.ledger.lane import Lane
 from procession.storage.sqlite.opening import open_writer
 from procession.storage.sqlite.statements import statements
 from tests.conformance.clock import ManualClock, SeededChance

@@ -43,10 +43,12 @@ WHERE tenant = ?1 AND lane = ?2 AND state = 'held' AND (order_key, no) <= (
 ORDER BY order_key, no;
 
 -- :place_held
-UPDATE procession_event SET state = NULL, seq = ?, placed_at = ?, late = ?, held_until = NULL WHERE no = ?;
+UPDATE procession_event SET state = NULL, seq = ?, placed_at = ?, late = ?, held_until = NULL
+WHERE tenant = ? AND lane = ? AND no = ?;
 
 -- :drop_held
-UPDATE procession_event SET state = 'dropped', ended_at = ?, reason = ?, held_until = NULL WHERE no = ?;
+UPDATE procession_event SET state = 'dropped', ended_at = ?, reason = ?, held_until = NULL
+WHERE tenant = ? AND lane = ? AND no = ?;
 
 -- :quarantine
 INSERT INTO procession_quarantine (id, endpoint, at, reason, headers, body) VALUES (?, ?, ?, ?, ?, ?)

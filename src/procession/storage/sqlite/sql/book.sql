@@ -16,7 +16,7 @@ SELECT no, tenant, weight, lanes_max, pool, active FROM procession_tenant ORDER 
 SELECT lane.* FROM procession_lane AS lane WHERE lane.tenant = ? AND lane.lane = ? AND lane.side = ?;
 
 -- :load_lane_numbered
-SELECT lane.* FROM procession_lane AS lane WHERE lane.no = ?;
+SELECT lane.* FROM procession_lane AS lane WHERE lane.tenant = ? AND lane.no = ?;
 
 -- :save_lane
 UPDATE procession_lane SET

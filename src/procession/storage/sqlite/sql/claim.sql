@@ -64,7 +64,7 @@ SELECT min(at) FROM procession_try WHERE tenant = ? AND turn = ?;
 SELECT name, occurrence, value FROM procession_step WHERE tenant = ? AND turn = ? ORDER BY name, occurrence;
 
 -- :state
-SELECT state FROM procession_state WHERE lane = ?;
+SELECT state FROM procession_state WHERE tenant = ? AND lane = ?;
 
 -- :payload
-SELECT payload FROM procession_effect WHERE no = ?;
+SELECT payload FROM procession_effect WHERE tenant = ? AND lane = ? AND oseq = ?;

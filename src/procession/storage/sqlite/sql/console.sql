@@ -167,7 +167,7 @@ WHERE event.state = 'set_aside' AND (:tenant IS NULL OR tenant.tenant = :tenant)
 ORDER BY event.ended_at DESC, event.seq DESC LIMIT :limit;
 
 -- :aside
-SELECT no, lane, seq FROM procession_event WHERE tenant = ? AND id = ? AND state = 'set_aside';
+SELECT tenant, lane, no FROM procession_event WHERE tenant = ? AND id = ? AND state = 'set_aside';
 
 -- :doubts
 SELECT tenant, id FROM procession_effect
@@ -187,10 +187,12 @@ SELECT at, actor, tenant, verb, about, detail FROM procession_audit
 WHERE :tenant IS NULL OR tenant = :tenant ORDER BY no DESC LIMIT :limit;
 
 -- :replaying
-UPDATE procession_event SET state = 'replaying', ended_at = NULL, reason = NULL WHERE no = ?;
+UPDATE procession_event SET state = 'replaying', ended_at = NULL, reason = NULL
+WHERE tenant = ? AND lane = ? AND no = ?;
 
 -- :drop_aside
-UPDATE procession_event SET state = 'skipped', reason = 'dropped by an operator; ' || reason WHERE no = ?;
+UPDATE procession_event SET state = 'skipped', reason = 'dropped by an operator; ' || reason
+WHERE tenant = ? AND lane = ? AND no = ?;
 
 -- :sending
 UPDATE procession_store SET sending_paused = ? WHERE one = 1;
@@ -202,7 +204,7 @@ UPDATE procession_store SET era = era + 1, sending_paused = 1 WHERE one = 1 RETU
 SELECT tenant, id FROM procession_effect WHERE ended_at IS NULL AND state IN ('pending', 'armed');
 
 -- :held_lanes
-SELECT no FROM procession_lane WHERE phase = 'held';
+SELECT tenant, no FROM procession_lane WHERE phase = 'held';
 
 -- :sends_with_work
-SELECT no FROM procession_lane WHERE side = 'sends' AND phase NOT IN ('held', 'idle');
+SELECT tenant, no FROM procession_lane WHERE side = 'sends' AND phase NOT IN ('held', 'idle');

@@ -7,6 +7,9 @@
 -- :load
 SELECT version, endpoints, channels, collects FROM procession_directory WHERE one = 1;
 
+-- :version
+SELECT version FROM procession_directory WHERE one = 1;
+
 -- :tenants
 SELECT tenant, weight, lanes_max, pool, active FROM procession_tenant WHERE listed = 1 ORDER BY tenant;
 

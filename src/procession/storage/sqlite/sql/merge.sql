@@ -22,7 +22,7 @@ ORDER BY seq;
 UPDATE procession_event SET
     lane = ?, seq = ?, state = NULL, placed_at = ?, late = 1, ended_at = NULL, reason = NULL, turn = NULL,
     quiet = NULL, wait_max = NULL, events_max = NULL, flushes = NULL
-WHERE no = ?;
+WHERE tenant = ? AND lane = ? AND no = ?;
 
 -- :move_effects
 UPDATE procession_effect SET lane = :heir, oseq = oseq + :by WHERE tenant = :tenant AND lane = :lane AND oseq > :stays;
@@ -48,4 +48,4 @@ INSERT INTO procession_event (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?);
 
 -- :take_state
-DELETE FROM procession_state WHERE lane = ? RETURNING state;
+DELETE FROM procession_state WHERE tenant = ? AND lane = ? RETURNING state;

@@ -9,7 +9,7 @@
 SELECT no, tenant, lane, first_seq, last_seq, turn, ended_at FROM procession_turn ORDER BY no LIMIT ?;
 
 -- :forget_turn
-DELETE FROM procession_turn WHERE no = ?;
+DELETE FROM procession_turn WHERE tenant = ? AND no = ?;
 
 -- :forget_events
 -- One that was set aside and replayed since has a younger turn, and goes with that.

@@ -26,7 +26,7 @@ ORDER BY effect.doubt_until
 LIMIT ?;
 
 -- :held_over
-SELECT event.lane FROM procession_event AS event
+SELECT event.tenant, event.lane FROM procession_event AS event
 WHERE event.state = 'held' AND event.held_until <= ?
 ORDER BY event.held_until
 LIMIT 1;
