@@ -26,7 +26,7 @@ help:
 	@echo "PYTHON=python3.12               for a new .venv          WORKERS=4            tests at a time"
 
 .PHONY: demo
-demo: runtime ## see it work: a simulated provider, an echo handler, a live view
+demo: runtime ## see it work: a simulated WhatsApp, four shops, a kill -9, a live view
 	@$(BIN)/procession demo
 
 .PHONY: test

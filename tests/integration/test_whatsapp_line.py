@@ -2,6 +2,8 @@
 order or astray, and each send with its own channel's token.
 """
 
+import asyncio
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from procession.app.system import SystemClock
+from procession.runtime.pause import pause
 from procession.testing.chaos.reading import at_death
 from procession.testing.whatsapp.faults import Faults
 from procession.testing.whatsapp.handshake import handshake
+from procession.testing.whatsapp.line import SECRET, VERIFY_TOKEN, Line
 from procession.testing.whatsapp.rules import Rules
 from procession.testing.whatsapp.shape import Shape
 from procession.testing.whatsapp.verdict import Promise
 from procession.testing.whatsapp.world import on_wires
-from tests.integration.whatsapp_line import SECRET, VERIFY_TOKEN, Line, until
 
 pytestmark = [
     pytest.mark.serial,
@@ -30,6 +33,7 @@ HEALTHY = timedelta(seconds=30)
 TYPED = timedelta(seconds=100)
 SETTLED = timedelta(seconds=150)
 PACE = 10.0
+LOOK = timedelta(milliseconds=200)
 SHAPE = Shape(numbers=5, people=40, bursts=2, burst_max=4, rest_s=(10.0, 60.0))
 # Limits have tests of their own: here the engine is to be as busy as it can.
 RULES = Rules(pair_every_s=None, per_second=None)
@@ -47,12 +51,27 @@ FAULTS = Faults(
     status_late=0.02,
     late_s=20.0,
 )
+CHANNEL: Mapping[str, str | float] = {
+    "pair_every": 0,
+    "messages_per_second": 1000,
+    "gate": "delivered",
+    "doubt_policy": "park",
+    "doubt_wait": 4,
+    "timeout": 3,
+    "tries_max": 1000,
+}
+
+
+async def until(condition: Callable[[], bool], within: timedelta) -> None:
+    async with asyncio.timeout(within.total_seconds()):
+        while not condition():
+            await pause(LOOK)
 
 
 async def test_every_person_is_answered_once_and_in_order_by_their_own_tenant_through_faults_and_a_kill(
     tmp_path: Path,
 ) -> None:
-    line = Line(tmp_path)
+    line = Line(tmp_path, clock=SystemClock())
     async with on_wires(
         line.target,
         clock=SystemClock(),
@@ -64,7 +83,7 @@ async def test_every_person_is_answered_once_and_in_order_by_their_own_tenant_th
         faults=FAULTS,
         promise=Promise(bubbles=2),
     ) as (world, server):
-        async with line.declare(world.numbers, server.url) as engine:
+        async with line.declare(world.numbers, server.url, CHANNEL) as engine:
             await engine.start()
             await engine.wait_until_healthy(HEALTHY)
             assert await handshake(line.target, "somebody else's") is not None

@@ -201,7 +201,7 @@ class Campaign:
             self._tally.kills_between[POINTS[died_at]] += 1
         left = reading.at_death(scene.data)
         self._tally.kills_with_turns_in_flight += left.turns_in_flight > 0
-        self._tally.kills_with_effects_armed += left.effects_armed > 0
+        self._tally.kills_with_effects_armed += bool(left.armed)
 
     async def _return(self, scene: Scene, history: History) -> None:
         """Back to service; now and then killed once more on the way."""

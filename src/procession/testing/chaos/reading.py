@@ -30,7 +30,7 @@ SELECT
     (SELECT count(*) FROM procession_effect WHERE ended_at IS NULL)
 """
 _IN_FLIGHT: Final = "SELECT count(*) FROM procession_lane WHERE phase = 'held' AND side = 'turns' AND try_open > 0"
-_ARMED: Final = "SELECT count(*) FROM procession_effect WHERE state = 'armed' AND ended_at IS NULL"
+_ARMED: Final = "SELECT id FROM procession_effect WHERE state = 'armed' AND ended_at IS NULL"
 _PLAYED: Final = "SELECT lane, n, played FROM chaos_played ORDER BY rowid"
 _STATES: Final = """
 SELECT lane.key, state.state, lane.cursor
@@ -43,7 +43,8 @@ class AtDeath:
     """What a process left when it was killed."""
 
     turns_in_flight: int
-    effects_armed: int
+    armed: frozenset[str]
+    """Effects that were begun and not answered for: in doubt."""
 
 
 def at_death(data: Path) -> AtDeath:
@@ -54,8 +55,8 @@ def at_death(data: Path) -> AtDeath:
                 shutil.copy(path, folder)
         with _reading(Path(folder) / DATABASE) as connection:
             (turns,) = connection.execute(_IN_FLIGHT).fetchone()
-            (armed,) = connection.execute(_ARMED).fetchone()
-    return AtDeath(turns_in_flight=turns, effects_armed=armed)
+            armed = frozenset(effect for (effect,) in connection.execute(_ARMED))
+    return AtDeath(turns_in_flight=turns, armed=armed)
 
 
 def left_to_do(data: Path) -> int:

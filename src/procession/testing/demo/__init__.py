@@ -1,1 +1,1 @@
-"""`procession demo`: a real engine, a simulated provider whose users type in bursts, a kill, and a verdict."""
+"""`procession demo`: a real engine, a simulated WhatsApp with four shops, a flood, a kill, handsets, and a verdict."""

@@ -1,47 +1,52 @@
-"""Draws the show: one screen, from what it holds at this moment. 100 columns and 30 lines are what it is made for."""
+"""Draws the show: one screen, from what it holds at this moment. It fits 80 columns and 24 lines, and uses more."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from procession.testing.demo import palette as ink
-from procession.testing.demo.ground import FLOODS, TENANTS
-from procession.testing.demo.pulse import SAMPLE_S
-from procession.testing.demo.referee import Call, Came, Conversation
-from procession.testing.demo.show import KILLS_MAX, Show
+from procession.testing.demo.phone import WAITS, phone
+from procession.testing.demo.pulse import Sample
+from procession.testing.demo.shops import FLOODS, TONE
+from procession.testing.demo.show import KILLS_MAX, Cast, Show
+from procession.testing.demo.verdict import astray, out_of_order
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.layout import Layout
-    from rich.table import Table
     from rich.text import Text
 
 TAGLINE: Final = "every conversation in order, every reply once, every tenant apart"
-TONE: Final = {"bakery": "#57c7ff", "clinic": "#7ee0c0", FLOODS: "#c4a1ff"}
-CAME: Final = {Came.IN_PLACE: ink.PLAIN, Came.EARLY: ink.EARLY, Came.AGAIN: f"{ink.TWICE} strike"}
 NEWS: Final = {"kill": ("✗", f"bold {ink.BAD}"), "good": ("✓", f"bold {ink.GOOD}"), "note": ("·", ink.PLAIN)}
-ROWS_EACH: Final = 3
-ROOMY: Final = 28
-"""Lines; with fewer, fewer conversations are shown."""
-_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 DOWN: Final = "✗"
 """In the place of a value, while the engine is dead."""
-_HEAD, _TILES, _LINES = 4, 4, 4
-_TABLE_AROUND: Final = 3
+WIDE: Final = 100
+"""Columns; with fewer, words are shorter and a handset is left out."""
+PHONE_MOST: Final = 44
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_HEAD, _TILES, _SHOPS, _FOOT = 3, 4, len(TONE) + 2, 1
+_ROOMY: Final = 30
+"""Lines; with fewer, less is told of what has happened."""
 
 
 def screen(show: Show, width: int, height: int) -> "Layout":
     from rich.layout import Layout
 
-    each = ROWS_EACH if height >= ROOMY else ROWS_EACH - 1
-    table = each * len(TENANTS) + _TABLE_AROUND
     whole = Layout()
+    news = 6 if height >= _ROOMY else 1
+    rest = height - _HEAD - _FOOT
+    if show.cast is None:
+        whole.split_column(
+            Layout(_head(show, width), size=_HEAD), Layout(_news(show, rest)), Layout(_foot(show, width), size=_FOOT)
+        )
+        return whole
     whole.split_column(
         Layout(_head(show, width), size=_HEAD),
-        Layout(_tiles(show), size=_TILES),
-        Layout(_lines(show, width), size=_LINES),
-        Layout(_conversations(show, width, each), size=table),
-        Layout(_news(show, max(1, height - _HEAD - _TILES - _LINES - table - 1))),
-        Layout(_foot(show), size=1),
+        Layout(_tiles(show, show.cast, width), size=_TILES),
+        Layout(_shops(show, show.cast, width), size=_SHOPS),
+        Layout(_phones(show.cast, width, rest - _TILES - _SHOPS - news), size=rest - _TILES - _SHOPS - news),
+        Layout(_news(show, news), size=news),
+        Layout(_foot(show, width), size=_FOOT),
     )
     return whole
 
@@ -51,183 +56,142 @@ def screen(show: Show, width: int, height: int) -> "Layout":
 
 def _head(show: Show, width: int) -> "RenderableType":
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    line = Table.grid(expand=True)
-    line.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    line.add_column(justify="right", no_wrap=True)
-    title = Text.assemble((" PROCESSION ", f"{ink.ON_COLOUR} on {ink.GOOD}"), "  ", (TAGLINE, "bold"))
-    line.add_row(title, Text(f"{min(show.passed, show.seconds):4.0f} s of {show.seconds:.0f} s ", ink.DIM))
-    share = min(1.0, show.passed / show.seconds)
-    done = round(share * width)
-    bar = Text.assemble(("━" * done, ink.GOOD), ("─" * (width - done), ink.FRAME))
-    state = ("● DOWN ", f"bold white on {ink.BAD}") if show.pulse.is_down else ("● LIVE ", f"bold {ink.GOOD}")
-    return Group(
-        line,
-        bar,
-        Text(),
-        Text.assemble(" ", state, " ", (show.now, f"bold {ink.BAD}" if show.pulse.is_down else ink.PLAIN)),
+    title = Text.assemble((" PROCESSION ", f"{ink.ON_COLOUR} on {ink.GOOD}"), " ", (TAGLINE, "bold"))
+    passed = min(show.seconds, show.passed) if show.cast is not None else 0.0
+    clock = f" {passed:2.0f} s of {show.seconds:.0f} s"
+    done = round(passed / show.seconds * (width - len(clock)))
+    bar = Text.assemble(
+        ("━" * done, ink.GOOD), ("─" * (width - len(clock) - done), ink.FRAME), (clock, ink.DIM), no_wrap=True
     )
+    state = ("● DOWN ", f"bold white on {ink.BAD}") if show.pulse.is_down else ("● LIVE ", f"bold {ink.GOOD}")
+    now = (show.now, f"bold {ink.BAD}" if show.pulse.is_down else ink.PLAIN)
+    return Group(title, bar, Text.assemble(" ", state, " ", now, no_wrap=True, overflow="ellipsis"))
 
 
 def _frame(show: Show) -> str:
     return ink.BAD if show.pulse.is_down else ink.FRAME
 
 
-def _tiles(show: Show) -> "RenderableType":
+def _tiles(show: Show, cast: Cast, width: int) -> "RenderableType":
     from rich import box
     from rich.panel import Panel
     from rich.table import Table
     from rich.text import Text
 
-    referee = show.referee
-    wrong, doubt = referee.wrong_calls, len(show.ground.doubted)
+    book, told, standings = cast.world.book, cast.told, cast.standings
+    plain, is_wide = "bold white", width >= WIDE
+    doubt = standings.in_doubt
     tiles = (
-        (f"{referee.accepted:,}", "accepted", "bold white"),
-        (f"{referee.duplicates:,}", "came twice", f"bold {ink.TWICE}"),
-        (f"{referee.early:,}", "came early", f"bold {ink.EARLY}"),
-        (f"{referee.turns:,}", "turns", "bold white"),
-        (f"{referee.replies:,}", "replies sent", "bold white"),
-        (
-            f" {wrong:,} wrong ",
-            "order checked",
-            f"bold white on {ink.BAD}" if wrong else f"{ink.ON_COLOUR} on {ink.GOOD}",
-        ),
-        (f"{doubt:,}", "in doubt", f"bold {ink.BAD}" if doubt else "bold white"),
+        (f"{book.taken:,}", "accepted", plain),
+        (f"{book.repeated:,}", "repeats dropped" if is_wide else "repeats", f"bold {ink.TWICE}"),
+        (f"{standings.turns:,}", "turns", plain),
+        (f"{len(book.accepted):,}", "sends", plain),
+        (f"{book.statuses.total():,}", "statuses", plain),
+        (f"{doubt:,}", "in doubt", f"bold {ink.BAD}" if doubt else plain),
+        (f"{standings.proven:,}", "doubts proven" if is_wide else "proven", f"bold {ink.CALM}"),
+        _badge(out_of_order(told), "wrong", "order", is_wide=is_wide),
+        _badge(told.duplicate, "twice", "once", is_wide=is_wide),
+        _badge(astray(told), "astray", "apart", is_wide=is_wide),
     )
-    grid = Table.grid(expand=True)
+    grid = Table.grid(expand=True, padding=(0, 1, 0, 0))
     for _ in tiles:
-        grid.add_column(justify="center", ratio=1, no_wrap=True)
+        grid.add_column(justify="center", no_wrap=True)
     grid.add_row(*(Text(number, style) for number, _, style in tiles))
     grid.add_row(*(Text(label, ink.DIM, overflow="ellipsis") for _, label, _ in tiles))
     return Panel(grid, box=box.ROUNDED, border_style=_frame(show), padding=(0, 0))
 
 
-# --- lines over time ---
+def _badge(wrong: int, word: str, label: str, *, is_wide: bool) -> tuple[str, str, str]:
+    around = "  " if is_wide else ""
+    style = f"bold white on {ink.BAD}" if wrong else f"{ink.ON_COLOUR} on {ink.GOOD}"
+    return f"{around}{wrong:,} {word}{around}", label, style
 
 
-def _lines(show: Show, width: int) -> "RenderableType":
+# --- the shops and their conversations ---
+
+
+def _shops(show: Show, cast: Cast, width: int) -> "RenderableType":
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    gap = " " if width >= WIDE else ""
+    people = len(cast.world.people) // len(TONE)
+    signs = people * (1 + len(gap))
+    chart = max(8, width - 2 - signs - (9 + 12 + 14 + 4))
+    highest = max((sample.reply_s or 0.0 for own in show.pulse.samples.values() for sample in own), default=0.0)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for columns, justify in ((8, "left"), (11, "right"), (signs, "left"), (12, "right"), (chart, "left")):
+        table.add_column(width=columns, no_wrap=True, justify=justify)  # type: ignore[arg-type]  # a literal of rich's
+    for tenant, tone in TONE.items():
+        own = [cast.standings.of[person.label] for person in cast.world.people if person.number.tenant == tenant]
+        waiting = sum(standing.unanswered for standing in own)
+        reply = show.pulse.reply_s(tenant)
+        is_flooded = tenant == FLOODS and cast.flood.is_on
+        table.add_row(
+            Text(tenant, f"bold {tone} reverse" if is_flooded else f"bold {tone}"),
+            Text(f"{waiting:,} waiting", ink.TWICE if waiting > 2 * len(own) else ink.DIM),
+            Text(gap).join(Text(WAITS[standing.waits][0], WAITS[standing.waits][2]) for standing in own),
+            Text("" if reply is None else f"reply {_duration(reply)}", ink.PLAIN),
+            _chart(list(show.pulse.samples[tenant])[-chart:], highest, tone),
+        )
+    return Group(Padding(table, (0, 1)), Text(), _legend(cast))
+
+
+def _legend(cast: Cast) -> "Text":
+    from rich.text import Text
+
+    often = Counter(standing.waits for standing in cast.standings.of.values())
+    parts = [
+        Text.assemble((sign, colour), (f" {words} ", ink.DIM), (f"{often[waits]}", ink.PLAIN))
+        for waits, (sign, words, colour) in WAITS.items()
+        if sign != "·"
+    ]
+    return Text(" ") + Text("  ").join(parts)
+
+
+def _chart(samples: Sequence[Sample], highest: float, tone: str) -> "Text":
+    from rich.text import Text
+
+    chart = Text(bars([None if sample.is_down else sample.reply_s or 0.0 for sample in samples], highest), tone)
+    chart.highlight_words([DOWN], f"bold {ink.BAD}")
+    return chart
+
+
+def bars(values: Sequence[float | None], highest: float) -> str:
+    """A chart of one line; None is a time when the engine was down."""
+    steps = len(_BLOCKS) - 1
+    return "".join(
+        DOWN if value is None else _BLOCKS[max(value > 0, round(value / (highest or 1.0) * steps))] for value in values
+    )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:,.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+# --- handsets ---
+
+
+def _phones(cast: Cast, width: int, lines: int) -> "RenderableType":
     from rich.table import Table
 
-    each = width // 2 - 4
-    samples = list(show.pulse.samples)[-each:]
-    grid = Table.grid(expand=True)
-    grid.add_column(ratio=1)
-    grid.add_column(ratio=1)
-    last = next((sample.answer_ms for sample in reversed(samples) if sample.answer_ms is not None), None)
-    accepted = [None if sample.is_down else sample.accepted / SAMPLE_S for sample in samples]
+    tenants = list(TONE) if width >= WIDE else [tenant for tenant in TONE if tenant != "tapas"]
+    each = min(PHONE_MOST, width // len(tenants) - 1)
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for _ in tenants:
+        grid.add_column(width=each)
+    people = [cast.followed.of[tenant] for tenant in tenants]
     grid.add_row(
-        _line(f"accepted: {show.pulse.per_second:,.0f} a second", accepted, each, ink.GOOD),
-        _line(
-            "answered 200" + ("" if last is None else f" within {last:,.0f} ms"),
-            [None if sample.is_down else sample.answer_ms or 0.0 for sample in samples],
-            each,
-            ink.CALM,
-        ),
+        *(
+            phone(person, cast.standings.of[person.label], cast.world.book, TONE[tenant], (each, lines))
+            for tenant, person in zip(tenants, people, strict=True)
+        )
     )
     return grid
-
-
-def _line(title: str, values: Sequence[float | None], width: int, style: str) -> "RenderableType":
-    from rich import box
-    from rich.panel import Panel
-    from rich.text import Text
-
-    rows = [Text(row.rjust(width), style) for row in bars(values, 2)]
-    for row in rows:
-        row.highlight_words([DOWN], f"bold {ink.BAD}")
-    return Panel(
-        Text("\n").join(rows),
-        title=Text(title, style),
-        title_align="left",
-        box=box.ROUNDED,
-        border_style=ink.FRAME,
-        padding=(0, 1),
-    )
-
-
-def bars(values: Sequence[float | None], rows: int) -> list[str]:
-    """A chart of so many rows, the top one first; None is a time when the engine was down."""
-    highest = max((value for value in values if value is not None), default=0.0) or 1.0
-    return ["".join(_bar(value, highest, rows, row) for value in values) for row in range(rows - 1, -1, -1)]
-
-
-def _bar(value: float | None, highest: float, rows: int, row: int) -> str:
-    if value is None:
-        return DOWN if row == 0 else " "
-    steps = len(_BLOCKS) - 1
-    level = round(value / highest * rows * steps) - row * steps
-    return _BLOCKS[max(0, min(steps, level))]
-
-
-# --- conversations ---
-
-
-def _conversations(show: Show, width: int, rows: int) -> "RenderableType":
-    from rich import box
-    from rich.panel import Panel
-    from rich.table import Table
-    from rich.text import Text
-
-    each = (width - 46) // 2
-    table = Table(box=None, expand=True, padding=(0, 1), pad_edge=False, header_style=ink.DIM, show_edge=False)
-    table.add_column("shop", width=15, no_wrap=True)
-    table.add_column("person", width=8, no_wrap=True)
-    table.add_column("waits", width=5, justify="right")
-    came = Text.assemble("delivered: ", ("twice", ink.TWICE), ", ", ("early", ink.EARLY))
-    table.add_column(came, width=each, no_wrap=True, justify="right")
-    table.add_column("", width=1)
-    table.add_column(Text.assemble("answered: ", ("in order", ink.GOOD)), width=each, no_wrap=True, justify="right")
-    for tenant in TENANTS:
-        _rows_of(table, show, tenant, each, rows)
-    return Panel(table, box=box.ROUNDED, border_style=_frame(show), padding=(0, 1))
-
-
-def _rows_of(table: "Table", show: Show, tenant: str, width: int, rows: int) -> None:
-    from rich.text import Text
-
-    everybody = [own for own in show.referee.conversations.values() if own.tenant == tenant]
-    waiting = sum(max(0, len(own.accepted) - own.turns) for own in everybody)
-    reply = show.pulse.reply_ms(tenant)
-    labels = (
-        Text(tenant, f"bold {TONE[tenant]}"),
-        Text("" if reply is None else f" reply {_duration(reply)}", ink.DIM),
-        Text(f" {waiting:,} waiting", ink.TWICE if waiting > len(everybody) else ink.DIM),
-    )
-    busiest = sorted(everybody, key=lambda own: own.typed, reverse=True)[:rows]
-    for label, own in zip(labels, sorted(busiest, key=lambda own: own.name), strict=False):
-        table.add_row(
-            label,
-            Text(own.name, TONE[tenant]),
-            Text(str(max(0, len(own.accepted) - own.turns) or "·"), ink.DIM),
-            _fitting([(str(n), CAME[came]) for n, came in own.arrived], width),
-            Text("→", ink.DIM),
-            _fitting(_answers(own), width),
-        )
-
-
-def _answers(conversation: Conversation) -> list[tuple[str, str]]:
-    return [
-        (str(n), ink.GOOD if call is Call.RIGHT else f"bold white on {ink.BAD}") for n, call in conversation.answered
-    ]
-
-
-def _fitting(parts: Sequence[tuple[str, str]], width: int) -> "Text":
-    """The last of them that fit, with blanks between; the newest stands right."""
-    from rich.text import Text
-
-    taken: list[tuple[str, str]] = []
-    for part in reversed(parts):
-        width -= len(part[0]) + 1
-        if width < -1:
-            break
-        taken.append(part)
-    return Text(" ").join(Text(text, style) for text, style in reversed(taken))
-
-
-def _duration(milliseconds: float) -> str:
-    return f"{milliseconds:,.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
 
 
 # --- news and keys ---
@@ -238,22 +202,17 @@ def _news(show: Show, lines: int) -> "RenderableType":
     from rich.text import Text
 
     told = [
-        Text.assemble((f"{at:5.1f} s ", ink.DIM), (f" {NEWS[kind][0]} ", NEWS[kind][1]), (text, NEWS[kind][1]))
+        Text.assemble((f"{at:5.1f} s ", ink.DIM), (f"{NEWS[kind][0]} {text}", NEWS[kind][1]))
         for at, kind, text in list(show.news)[-lines:]
     ]
-    return Padding(Text("\n").join(told), (0, 2))
+    return Padding(Text("\n", no_wrap=True, overflow="ellipsis").join(told), (0, 1))
 
 
-def _foot(show: Show) -> "Text":
+def _foot(show: Show, width: int) -> "Text":
     from rich.text import Text
 
     may_kill = len(show.kills) < KILLS_MAX
     key = f"{ink.ON_COLOUR} on {ink.GOOD}"
-    left = ((" k ", key), (" kill -9 the engine    ", "")) if may_kill else ()
-    return Text.assemble(
-        " ",
-        *left,
-        (" q ", key),
-        (" end, and the verdict", ""),
-        ("     real processes, a real file, 127.0.0.1 only", ink.DIM),
-    )
+    left = ((" k ", key), (" kill -9 the engine   ", "")) if may_kill else ()
+    what = "   a real engine on a real file, a simulated WhatsApp" if width >= WIDE else ""
+    return Text.assemble(" ", *left, (" q ", key), (" end, and the verdict", ""), (what, ink.DIM))

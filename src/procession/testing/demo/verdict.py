@@ -1,9 +1,10 @@
-"""What a demo came to."""
+"""What a demo came to: the verdict of the simulated WhatsApp, and how the engine came back from its kills."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from procession.testing.demo.referee import Call, Referee
+from procession.testing.whatsapp.verdict import Verdict as Judged
 
 DIGITS: Final = 2
 
@@ -13,9 +14,11 @@ class Kill:
     """One kill -9, and the return from it."""
 
     turns: int
+    """In flight at that moment,"""
     sends: int
+    """begun and not answered for,"""
     owed: int
-    """Accepted texts that waited for a reply at that moment."""
+    """and accepted texts that waited for a reply."""
     accepting_after_s: float
     replying_after_s: float | None = None
     made_good_after_s: float | None = None
@@ -24,58 +27,49 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    accepted: int
-    duplicates_dropped: int
-    early_put_in_place: int
+    told: Judged
     turns: int
-    replies: int
-    lost: int
-    sent_twice: int
-    out_of_order: int
-    wrong_tenant: int
-    not_asked_for: int
-    not_accepted: int
-    """Typed, and not taken by the engine before time was up."""
-    in_doubt: int
-    resent_and_dropped_by_key: int
-    answer_ms: float | None
+    statuses: int
+    doubts_proven: int
+    """Sends without an answer that a status has shown to be taken."""
+    doubts_resolved: int
+    """Sends that an operator had to look after, since a kill came before their first byte."""
+    doubts_open: int
+    reply_s: Mapping[str, float | None]
+    """By tenant: the median wait for a first step."""
     kills: tuple[Kill, ...]
-    wrong: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        """Something was shown, and nothing was wrong with it."""
-        wrong = self.lost + self.sent_twice + self.out_of_order + self.wrong_tenant + self.not_asked_for
-        return self.accepted > 0 and not (wrong or self.not_accepted or self.in_doubt)
+        return self.told.holds and not self.doubts_open
+
+    @property
+    def out_of_order(self) -> int:
+        return out_of_order(self.told)
+
+    @property
+    def astray(self) -> int:
+        return astray(self.told)
 
     def document(self) -> dict[str, object]:
-        return {"holds": self.holds, **asdict(self)}
+        own = {name: value for name, value in asdict(self).items() if name != "told"}
+        return {**self.told.document(), **own, "holds": self.holds}
 
     @property
     def line(self) -> str:
+        told = self.told
+        missing = told.not_taken + told.lost + told.unanswered
         return (
-            f"accepted {self.accepted:,}, lost {self.lost}, sent twice {self.sent_twice}, "
-            f"out of order {self.out_of_order}, to the wrong tenant {self.wrong_tenant}"
+            f"{told.taken:,} texts accepted, {self.turns:,} answered in three steps; lost {missing}, "
+            f"out of order {self.out_of_order}, twice {told.duplicate}, astray {self.astray}"
         )
 
 
-def verdict(referee: Referee, *, kills: tuple[Kill, ...], in_doubt: int, answer_ms: float | None) -> Verdict:
-    typed = sum(conversation.typed for conversation in referee.conversations.values())
-    return Verdict(
-        accepted=referee.accepted,
-        duplicates_dropped=referee.duplicates,
-        early_put_in_place=referee.early,
-        turns=referee.turns,
-        replies=referee.replies,
-        lost=len(referee.owed()),
-        sent_twice=referee.calls[Call.SENT_TWICE],
-        out_of_order=referee.calls[Call.OUT_OF_ORDER],
-        wrong_tenant=referee.calls[Call.WRONG_TENANT],
-        not_asked_for=referee.calls[Call.NOT_ASKED_FOR],
-        not_accepted=typed - referee.accepted,
-        in_doubt=in_doubt,
-        resent_and_dropped_by_key=referee.dropped_by_key,
-        answer_ms=None if answer_ms is None else round(answer_ms, DIGITS),
-        kills=kills,
-        wrong=tuple(referee.wrong),
-    )
+def out_of_order(told: Judged) -> int:
+    """As the provider took them, or as handsets showed them."""
+    return told.out_of_order_accepted + told.out_of_order_shown
+
+
+def astray(told: Judged) -> int:
+    """At another tenant, at another person, or about nothing that anybody typed."""
+    return told.cross_tenant + told.astray + told.not_asked_for

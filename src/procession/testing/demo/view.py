@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,9 @@ from procession.runtime.pause import pause
 from procession.testing.demo import keys
 from procession.testing.demo import palette as ink
 from procession.testing.demo.screen import TAGLINE, screen
+from procession.testing.demo.shops import TONE
 from procession.testing.demo.show import Show
-from procession.testing.demo.verdict import Verdict
+from procession.testing.demo.verdict import Verdict, astray, out_of_order
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _FRAME: Final = timedelta(milliseconds=125)
 _LINE_EVERY: Final = timedelta(seconds=2)
+_PANEL_MOST: Final = 100
 
 
 def fits(least: tuple[int, int]) -> bool:
@@ -42,7 +45,7 @@ async def live(show: Show) -> Verdict:
             frames = group.create_task(_frames(show, display, console))
             result = await show.run()
             frames.cancel()
-    console.print(panel(result))
+    console.print(panel(result, console.width))
     return result
 
 
@@ -67,10 +70,15 @@ async def plain(show: Show) -> Verdict:
 async def _lines(show: Show) -> None:
     while True:
         await pause(_LINE_EVERY)
-        referee = show.referee
+        cast = show.cast
+        if cast is None:
+            continue
+        book, told, standings = cast.world.book, cast.told, cast.standings
         _say(
-            f"{show.passed:5.1f} s  accepted {referee.accepted:,}  duplicates dropped {referee.duplicates:,}  "
-            f"turns {referee.turns:,}  replies checked {referee.replies:,}  wrong {referee.wrong_calls}"
+            f"{show.passed:5.1f} s  accepted {book.taken:,}  repeats dropped {book.repeated:,}  "
+            f"turns {standings.turns:,}  sends {len(book.accepted):,}  statuses {book.statuses.total():,}  "
+            f"doubts proven {standings.proven:,}  wrong {out_of_order(told)}  twice {told.duplicate}  "
+            f"astray {astray(told)}"
         )
 
 
@@ -85,19 +93,10 @@ def _say(line: str) -> None:
 def said(result: Verdict) -> list[str]:
     """The verdict in plain lines."""
     lines = [f"{'PASSED' if result.holds else 'FAILED'}: {result.line}"]
-    lines += [
-        f"  killed with {kill.turns} turns in flight and {kill.sends} sends begun; back in {kill.accepting_after_s} s"
-        for kill in result.kills
-    ]
-    if result.not_accepted or result.in_doubt or result.not_asked_for:
-        lines.append(
-            f"  not accepted in time {result.not_accepted}, in doubt {result.in_doubt}, "
-            f"not asked for {result.not_asked_for}"
-        )
-    return lines + [f"  {wrong}" for wrong in result.wrong]
+    return lines + [f"  {line}" for line in _story(result)]
 
 
-def panel(result: Verdict) -> "RenderableType":
+def panel(result: Verdict, width: int = _PANEL_MOST) -> "RenderableType":
     from rich import box
     from rich.console import Group
     from rich.panel import Panel
@@ -105,58 +104,66 @@ def panel(result: Verdict) -> "RenderableType":
     from rich.text import Text
 
     colour = ink.GOOD if result.holds else ink.BAD
+    told = result.told
     score = Table.grid(expand=True)
     cells = (
-        ("accepted", result.accepted, False),
-        ("lost", result.lost, True),
-        ("sent twice", result.sent_twice, True),
+        ("texts", told.taken, False),
+        ("sends", told.sends, False),
+        ("lost", told.not_taken + told.lost + told.unanswered, True),
         ("out of order", result.out_of_order, True),
-        ("wrong tenant", result.wrong_tenant, True),
-        ("in doubt", result.in_doubt, True),
+        ("twice", told.duplicate, True),
+        ("astray", result.astray, True),
+        ("in doubt", result.doubts_open, True),
     )
     for _ in cells:
-        score.add_column(justify="center", ratio=1)
-    score.add_row(
-        *(
-            Text(
-                f"{number:,}",
-                "bold white" if not is_bad else f"bold white on {ink.BAD}" if number else f"bold {ink.GOOD}",
-            )
-            for _, number, is_bad in cells
-        )
-    )
+        score.add_column(justify="center", no_wrap=True)
+    score.add_row(*(Text(f"{number:,}", _score_ink(number, is_bad=is_bad)) for _, number, is_bad in cells))
     score.add_row(*(Text(label, ink.DIM) for label, _, _ in cells))
+    story = [_point(line) for line in _story(result)]
     return Panel(
-        Group(Text(), score, Text(), *(Text(f"  {line}") for line in _story(result))),
+        Group(Text(), score, Text(), *story),
         title=Text(
             " ✓ EVERY PROMISE KEPT " if result.holds else " ✗ A PROMISE WAS BROKEN ", f"{ink.ON_COLOUR} on {colour}"
         ),
         box=box.HEAVY,
         border_style=colour,
-        padding=(0, 1),
-        width=100,
+        padding=(0, 1, 1, 1),
+        width=min(_PANEL_MOST, width),
     )
 
 
-def _story(result: Verdict) -> list[str]:
-    lines = [
-        f"{result.replies:,} replies to {result.turns:,} texts, each checked as it came, from outside.",
-        f"{result.duplicates_dropped:,} deliveries came a second time: dropped.",
-        f"{result.early_put_in_place:,} came too early: held, and played in their place.",
-    ]
+def _point(line: str) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    point = Table.grid(padding=(0, 1))
+    point.add_row(Text("·", ink.DIM), Text(line))
+    return point
+
+
+def _score_ink(number: int, *, is_bad: bool) -> str:
+    if not is_bad:
+        return "bold white"
+    return f"bold white on {ink.BAD}" if number else f"bold {ink.GOOD}"
+
+
+def _story(result: Verdict) -> Iterator[str]:
+    told = result.told
+    yield (
+        f"{told.taken:,} texts to {len(TONE)} shops, each owed three steps: judged by the {told.shown:,} bubbles "
+        "on the handsets of the people, and by what WhatsApp took; the engine was asked for nothing."
+    )
+    yield f"{told.repeated:,} deliveries came a second time: dropped. {result.statuses:,} statuses came back."
+    if result.doubts_proven:
+        yield f"{result.doubts_proven:,} sends got no clear answer: not sent again, each proven by a status."
+    if result.doubts_resolved:
+        yield f"{result.doubts_resolved:,} could not be proven: an operator looked at the handset, and said what is so."
+    quick = [f"{tenant} {seconds:.1f} s" for tenant, seconds in result.reply_s.items() if seconds is not None]
+    yield f"Half of the first steps came within: {', '.join(quick)}."
     for kill in result.kills:
-        lines.append("")
-        lines.append(f"kill -9 with {kill.turns} turns in flight, {kill.sends} sends begun, {kill.owed} texts waiting:")
-        good = (
-            ""
-            if kill.made_good_after_s is None
-            else f"; after {kill.made_good_after_s:.1f} s all of that was made good"
+        good = "" if kill.made_good_after_s is None else f"; after {kill.made_good_after_s:.1f} s all were answered"
+        yield (
+            f"kill -9 of the engine with {kill.turns} turns in flight, {kill.sends} sends begun and {kill.owed} texts "
+            f"waiting: back in {kill.accepting_after_s:.1f} s{good}."
         )
-        lines.append(f"back in {kill.accepting_after_s:.1f} s{good}.")
-    if result.resent_and_dropped_by_key:
-        lines.append(
-            f"{result.resent_and_dropped_by_key} sends went out again under their key: the receiver dropped them."
-        )
-    if result.not_accepted:
-        lines.append(f"{result.not_accepted} texts were not accepted before time was up.")
-    return lines + list(result.wrong)
+    yield from told.wrong

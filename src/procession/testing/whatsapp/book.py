@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from procession.testing.whatsapp.number import Number
+
+_FAR: Final = ("sent", "delivered", "read")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,6 +76,13 @@ class Book:
     answers: Counter[str] = field(default_factory=Counter[str])
     """What the target answered to them: by status, `none` where no whole answer came."""
     statuses: Counter[str] = field(default_factory=Counter[str])
+    told: dict[str, str] = field(default_factory=dict[str, str])
+    """By `wamid` of a send: how far the target has been told that it got."""
+
+    def note_told(self, wamid: str, status: str) -> None:
+        """The target has taken a status; one that was overtaken takes nothing back."""
+        if wamid not in self.told or _FAR.index(status) > _FAR.index(self.told[wamid]):
+            self.told[wamid] = status
 
     def of(self, label: str) -> Iterator[Accepted]:
         return (sent for sent in self.accepted if sent.label == label)

@@ -41,6 +41,7 @@ class Crowd:
         self._waits = waits_for_replies
         self._is_hushed = False
         self._bursts = {person.label: 0 for person in people}
+        self._resting: set[str] = set()
         self.typing = len(people)
         """People who have not typed all that they will."""
 
@@ -49,13 +50,16 @@ class Crowd:
             self._rest(person)
 
     def hush(self) -> None:
-        """Nobody begins another burst."""
+        """Nobody begins another burst: whoever rests has typed everything."""
         self._is_hushed = True
+        self.typing -= len(self._resting)
+        self._resting.clear()
 
     def _rest(self, person: Person) -> None:
         if self._is_hushed or self._bursts[person.label] == self._shape.bursts:
             self.typing -= 1
             return
+        self._resting.add(person.label)
         low, high = self._shape.rest_s
         # The first bursts are spread out from the beginning on.
         wait = self._chance.uniform(low if self._bursts[person.label] else 0.0, high)
@@ -63,10 +67,12 @@ class Crowd:
 
     def _go_on(self, person: Person) -> None:
         if self._is_hushed:
-            self._rest(person)
-        elif self._waits and person.typed - _answered(person) > self._shape.unanswered_max:
+            return
+        if self._waits and person.typed - _answered(person) > self._shape.unanswered_max:
             self._time.after(_LOOK_AGAIN_S, partial(self._go_on, person))
-        elif self._bursts[person.label] and self._chance.happens(self._shape.moves):
+            return
+        self._resting.discard(person.label)
+        if self._bursts[person.label] and self._chance.happens(self._shape.moves):
             self._move(person)
         else:
             self._burst(person)
@@ -90,7 +96,7 @@ class Crowd:
         text = Text(label=person.label, n=n, wamid=wamid, typed_at=self._time.seconds())
         self._book.texts[(person.label, n)] = text
         self._graph.heard(person, wamid)
-        body = written(person.label, n, WORDS[n % len(WORDS)])
+        body = written(person.label, n, words_of(n))
         self._courier.send(text_element(person, wamid, body, self._time.now(), text.passage))
         return text
 
@@ -104,6 +110,11 @@ class Crowd:
 
         wamid = self._graph.wamid(f"{person.label}:moved")
         self._courier.send(moved_element(person, wamid, phone, user_id, self._time.now(), known))
+
+
+def words_of(n: int) -> str:
+    """What people say in their nth text."""
+    return WORDS[n % len(WORDS)]
 
 
 def _answered(person: Person) -> int:

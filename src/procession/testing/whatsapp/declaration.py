@@ -1,6 +1,7 @@
 """What an engine has to be told so that it plays with a simulation: a declaration, settings, and secrets."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from procession.testing.whatsapp.number import Number
@@ -22,8 +23,7 @@ endpoint = "{endpoint}"
 account = "{account}"
 token = {{ env = "{token}" }}
 api_url = "{url}"
-pair_every = {every:g}
-messages_per_second = {per_second}
+{settings}
 """
 
 
@@ -35,9 +35,13 @@ def declaration(
     url: str,
     pace: float = 1.0,
     verify_env: str | None = None,
+    channel: Mapping[str, str | float] | None = None,
 ) -> str:
-    """For `procession apply`. Meta's rates are as much faster as the simulation's time is."""
-    per_second = min(int(80 * pace), _PER_SECOND_MAX)
+    """For `procession apply`. Meta's rates are as much faster as the simulation's time is. `channel`: settings of every
+    channel, which win over these.
+    """
+    rates = {"pair_every": round(6 / pace, 3), "messages_per_second": min(int(80 * pace), _PER_SECOND_MAX)}
+    settings = "\n".join(f"{name} = {json.dumps(value)}" for name, value in {**rates, **(channel or {})}.items())
     tenants = [
         _TENANT.format(
             tenant=number.tenant,
@@ -45,8 +49,7 @@ def declaration(
             account=number.id,
             token=token_env(number),
             url=url,
-            every=round(6 / pace, 3),
-            per_second=per_second,
+            settings=settings,
         )
         for number in numbers
     ]

@@ -173,7 +173,7 @@ class Graph:
             self._book.faults[fate] += 1
         match fate:
             case Fate.ERROR_AFTER:
-                return Reaction(status=UNAVAILABLE.status, body=UNAVAILABLE.body)
+                return Reaction(status=UNAVAILABLE.status, body=UNAVAILABLE.body, after=self._answer_s())
             case Fate.LATE_AFTER:
                 return Reaction(body=body, after=self._chance.uniform(0.5, 1.0) * self._faults.late_s)
             case Fate.SILENT_AFTER:
@@ -181,9 +181,13 @@ class Graph:
             case Fate.CUT_AFTER:
                 return Reaction(is_cut=True)
             case Fate.GARBAGE_AFTER:
-                return Reaction(body=_GARBAGE)
+                return Reaction(body=_GARBAGE, after=self._answer_s())
             case _:
-                return Reaction(body=body)
+                return Reaction(body=body, after=self._answer_s())
+
+    def _answer_s(self) -> float:
+        low, high = self._rules.answer_s
+        return self._chance.uniform(low, high) if high else 0.0
 
     def _person(self, number: Number, name: str) -> Person | None:
         found = next((person for person in self._people[number.id] if person.is_called(name)), None)

@@ -96,9 +96,11 @@ class Journeys:
 
         def tell() -> None:
             self._book.statuses[status] += 1
-            self._courier.send(
-                status_element(person, sent, status, happened, lambda: self._has_told.add(sent.number.id))
-            )
+            self._courier.send(status_element(person, sent, status, happened, taken))
+
+        def taken() -> None:
+            self._has_told.add(sent.number.id)
+            self._book.note_told(sent.wamid, status)
 
         self._later(told, tell)
 

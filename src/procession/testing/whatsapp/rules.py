@@ -18,6 +18,8 @@ class Rules:
     """How much earlier than documented is let pass: what was sent in time may take shorter on the wire."""
     per_second: int | None = 80
     """Of one number, both ways counted (130429)."""
+    answer_s: tuple[float, float] = (0.0, 0.0)
+    """How long Graph takes to answer a send that it has accepted, at least and at most."""
 
 
 FREE = Rules(text_chars_max=None, window_s=None, pair_every_s=None, per_second=None)

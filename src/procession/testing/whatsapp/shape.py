@@ -15,6 +15,10 @@ _ODD: Final = (Shows.ID_ONLY, Shows.PHONE_LATER, Shows.PHONE_UNTIL, Shows.ID_LAT
 class Shape:
     numbers: int = 5
     """Each of a tenant of its own."""
+    tenants: tuple[str, ...] = ()
+    """How the first of them are called; the others are sim-1, sim-2, …"""
+    names: tuple[str, ...] = ()
+    """Likewise the first people of each number; the others are 1, 2, …"""
     people: int = 40
     """Of each number."""
     bursts: int | None = 3
@@ -39,7 +43,7 @@ def numbers_of(shape: Shape, seed: int) -> list[Number]:
     """The same seed makes the same numbers, so that they can be declared before the simulation starts."""
     return [
         Number(
-            tenant=f"sim-{place}",
+            tenant=_called(shape.tenants, place, f"sim-{place}"),
             id=f"10{seed % 10**6:06}{place:04}",
             waba=f"20{seed % 10**6:06}{place:04}",
             display=f"+4930{seed % 10**6:06}{place:03}",
@@ -59,7 +63,7 @@ def people_of(shape: Shape, numbers: list[Number], chance: SeededChance) -> list
 
 def _people_of(shape: Shape, number: Number, before: list[Person], chance: SeededChance) -> Iterator[Person]:
     for place in range(1, shape.people + 1):
-        label = f"{number.tenant}.{place}"
+        label = f"{number.tenant}.{_called(shape.names, place, str(place))}"
         shows = chance.pick(_ODD) if chance.happens(shape.odd) else Shows.BOTH
         same = before[place - 1].phone if before and chance.happens(shape.shared) else None
         yield Person(
@@ -70,6 +74,10 @@ def _people_of(shape: Shape, number: Number, before: list[Person], chance: Seede
             shows=shows,
             username=f"{label}.name" if shows is Shows.ID_ONLY else None,
         )
+
+
+def _called(names: tuple[str, ...], place: int, otherwise: str) -> str:
+    return names[place - 1] if place <= len(names) else otherwise
 
 
 def new_phone(chance: SeededChance) -> str:

@@ -1,28 +1,39 @@
 """The demo's screen: it fits what it is made for, and what is wrong cannot be overlooked."""
 
 import io
-from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from procession.testing.demo.driver import TERMINAL_LEAST
-from procession.testing.demo.referee import Call
 from procession.testing.demo.screen import DOWN, bars, screen
 from procession.testing.demo.show import Show
+from procession.testing.demo.view import panel
 from procession.testing.stand_ins import ManualClock
+from tests.unit.testing.demo.world import DemoWorld
 
-WIDTH, HEIGHT = 100, 30
+WIDTH, HEIGHT = 120, 40
 
 
-def a_show(folder: Path) -> Show:
-    show = Show(folder, seconds=25, seed=0, clock=ManualClock())
-    for tenant, name in (("bakery", "ana"), ("clinic", "farid"), ("megastore", "buyer-01")):
-        conversation = show.referee.conversation(tenant, name)
-        conversation.typed = 30
-        for n in range(1, 31):
-            show.referee.accepted_one(conversation, n)
-    return show
+def a_show(folder: Path) -> tuple[Show, DemoWorld]:
+    """Somebody of each shop has written and got replies; the pizzeria owes many more."""
+    own = DemoWorld()
+    show = Show(folder, seconds=30, seed=0, clock=ManualClock())
+    show.watch(own.world)
+    show.pulse.came_up()
+    for tenant in ("bistro", "sushi", "tapas", "pizzeria"):
+        own.reply(own.typed(f"{tenant}.ana"), 1, 2, 3)
+    for _ in range(70):
+        own.typed("pizzeria.ben")
+    looked(show)
+    return show, own
+
+
+def looked(show: Show) -> None:
+    """As if it were looked at for the first time in a while: the verdict too."""
+    show.judge()
+    show.look()
 
 
 def drawn(show: Show, width: int = WIDTH, height: int = HEIGHT) -> list[str]:
@@ -32,45 +43,88 @@ def drawn(show: Show, width: int = WIDTH, height: int = HEIGHT) -> list[str]:
     return captured.get().splitlines()
 
 
-def test_the_screen_fits_a_hundred_columns_and_thirty_lines(tmp_path: Path) -> None:
-    lines = drawn(a_show(tmp_path))
+def shows(lines: list[str], *labels: str) -> None:
+    for label in labels:
+        assert any(label in line for line in lines), (label, lines)
+
+
+def test_a_large_terminal_shows_every_shop_its_conversations_and_a_handset_each(tmp_path: Path) -> None:
+    show, _ = a_show(tmp_path)
+
+    lines = drawn(show)
 
     assert len(lines) == HEIGHT
     assert max(map(len, lines)) <= WIDTH
-    for label in ("came twice", "came early", "order checked", "in doubt", "kill -9 the engine"):
-        assert any(label in line for line in lines), label
+    shows(lines, "repeats dropped", "doubts proven", "0 wrong", "0 twice", "0 astray", "kill -9 the engine")
+    shows(lines, "ana · bistro", "ana · sushi", "ana · tapas", "ben · pizzeria", "70 waiting", "waits for delivered")
+    shows(lines, "are you there? #1 ✓✓", "#1 step 1: looking", "#1 step 2: found one", "#1 step 3: booked!")
 
 
-def test_the_smallest_terminal_still_shows_the_score_and_the_keys(tmp_path: Path) -> None:
-    width, height = TERMINAL_LEAST
+@pytest.mark.parametrize("height", [24, 30])
+def test_the_smallest_terminal_still_shows_the_score_the_handsets_and_the_keys(tmp_path: Path, height: int) -> None:
+    show, _ = a_show(tmp_path)
+    width, _ = TERMINAL_LEAST
 
-    lines = drawn(a_show(tmp_path), width, height)
+    lines = drawn(show, width, height)
 
     assert len(lines) == height
     assert max(map(len, lines)) <= width
-    for label in ("PROCESSION", "0 wrong", "megastore", "kill -9 the engine", " q "):
-        assert any(label in line for line in lines), label
+    shows(lines, "every tenant apart", "0 wrong", "0 twice", "0 astray", "in doubt", "pizzeria", "step 3: booked!")
+    shows(lines, " k  kill -9 the engine", " q  end, and the verdict")
+    assert not any("…" in line for line in lines if "waiting" not in line and "typing" not in line)
 
 
-def test_a_wrong_reply_is_counted_on_the_screen(tmp_path: Path) -> None:
-    show = a_show(tmp_path)
-    assert any("0 wrong" in line for line in drawn(show))
+def test_what_is_wrong_is_counted_on_the_screen(tmp_path: Path) -> None:
+    show, own = a_show(tmp_path)
+    shows(drawn(show), "0 wrong")
 
-    assert show.referee.replied("bakery", "bakery/ana", 7, 1) is Call.OUT_OF_ORDER
+    own.reply(own.typed("bistro.ben"), 2, 1)
+    looked(show)
 
-    assert any("1 wrong" in line for line in drawn(show))
+    shows(drawn(show), "4 wrong")
+
+
+def test_a_text_that_was_overtaken_is_marked_as_late(tmp_path: Path) -> None:
+    own = DemoWorld(None, 200)
+    show = Show(tmp_path, seconds=30, seed=0, clock=ManualClock())
+    show.watch(own.world)
+
+    own.typed("bistro.ana")
+    own.typed("bistro.ana")
+    own.time.move(20)
+    looked(show)
+
+    shows(drawn(show), "are you there? #1 late ✓✓", "i need a table #2 ✓✓")
+
+
+def test_a_dead_engine_cannot_be_overlooked(tmp_path: Path) -> None:
+    show, _ = a_show(tmp_path)
+    shows(drawn(show), "● LIVE")
+
+    show.pulse.went_down()
+
+    shows(drawn(show), "● DOWN")
 
 
 def test_the_time_without_an_engine_is_marked_in_the_chart() -> None:
-    upper, lower = bars([1.0, None, 2.0], 2)
-
-    assert lower == f"█{DOWN}█"
-    assert upper == "  █"
+    assert bars([1.0, None, 0.0, 0.001, 2.0], 2.0) == f"▄{DOWN} ▁█"
 
 
-def test_a_screen_before_the_first_sample_can_be_drawn(tmp_path: Path) -> None:
-    show = Show(tmp_path, seconds=25, seed=0, clock=ManualClock())
-    show.pulse.beat()
+def test_a_screen_before_the_engine_runs_can_be_drawn(tmp_path: Path) -> None:
+    show = Show(tmp_path, seconds=30, seed=0, clock=ManualClock())
 
-    assert any("DOWN" in line for line in drawn(show))
-    assert timedelta(seconds=show.passed) >= timedelta(0)
+    shows(drawn(show), "DOWN", "starting an engine")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_verdict_fits_too(tmp_path: Path, width: int) -> None:
+    show, own = a_show(tmp_path)
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+
+    with console.capture() as captured:
+        assert show.cast is not None
+        console.print(panel(show.verdict(show.cast), width))
+
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= width
+    shows(lines, "A PROMISE WAS BROKEN", "out of order", f"{own.world.book.taken} texts to 4 shops")

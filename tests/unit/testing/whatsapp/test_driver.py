@@ -14,9 +14,10 @@ from procession.testing.chaos import free_port
 from procession.testing.chaos.listener import Line, Listener, Request
 from procession.testing.whatsapp import view
 from procession.testing.whatsapp.course import Course
+from procession.testing.whatsapp.declaration import declaration
 from procession.testing.whatsapp.handshake import handshake
 from procession.testing.whatsapp.rules import FREE
-from procession.testing.whatsapp.shape import Shape
+from procession.testing.whatsapp.shape import Shape, numbers_of
 from procession.testing.whatsapp.target import Target
 from procession.testing.whatsapp.world import World, on_wires
 from tests.unit.testing.whatsapp.bot import Bot
@@ -65,6 +66,18 @@ def test_what_the_engine_has_to_be_told_is_a_declaration() -> None:
     assert declared["channel"][0]["api_url"] == "http://127.0.0.1:8098"
     assert declared["channel"][0]["token"] == {"env": "SIM_1_TOKEN"}
     assert "export SIM_1_TOKEN=simulated-token-0-1" in said
+
+
+def test_settings_of_every_channel_win_over_metas_rates() -> None:
+    numbers = numbers_of(SMALL, 0)
+    settings: dict[str, str | float] = {"pair_every": 0, "gate": "sent"}
+
+    declared = tomllib.loads(
+        declaration(numbers, endpoint="meta", secret_env="APP_SECRET", url=NOBODY, pace=2.0, channel=settings)
+    )
+
+    for channel in declared["channel"]:
+        assert (channel["pair_every"], channel["gate"], channel["messages_per_second"]) == (0, "sent", 160)
 
 
 def test_what_is_missing_or_leads_elsewhere_is_refused_in_words() -> None:

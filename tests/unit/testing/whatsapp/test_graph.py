@@ -185,6 +185,17 @@ def test_an_answer_may_come_late_or_never_or_be_cut_after_it_was_accepted() -> N
     assert [len(scene.book.accepted) for scene in (late, silent, cut)] == [1, 1, 1]
 
 
+def test_graph_takes_its_time_to_answer_what_it_has_accepted() -> None:
+    scene = Scene(rules=Rules(answer_s=(0.3, 1.2)))
+    scene.typed(scene.ana)
+
+    answered = scene.send(scene.ana, "x")
+
+    assert 0.3 <= answered.after <= 1.2
+    assert [sent.at for sent in scene.book.accepted] == [scene.time.seconds()]
+    assert scene.send(scene.eve, "x", number=ACME).after == 0.0
+
+
 def test_names_that_were_given_up_still_reach_their_person() -> None:
     scene = Scene()
     scene.typed(scene.ana)

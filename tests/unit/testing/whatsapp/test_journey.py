@@ -48,6 +48,21 @@ def test_statuses_come_back_signed_and_echo_what_came_along() -> None:
     assert scene.journeys.under_way == 0
 
 
+def test_what_the_target_was_told_climbs_and_never_falls() -> None:
+    scene = Scene(rules=FREE, faults=Faults(status_reversed=0.5, status_doubled=0.5))
+    for _ in range(30):
+        scene.send(scene.ana, "hello")
+    assert not scene.book.told
+
+    scene.time.move(60)
+
+    seen: dict[object, set[object]] = defaultdict(set)
+    for status in statuses(scene):
+        seen[status["id"]].add(status["status"])
+    far = ("read", "delivered", "sent")
+    assert scene.book.told == {wamid: next(one for one in far if one in told) for wamid, told in seen.items()}
+
+
 def test_whose_phone_is_not_shown_is_told_by_id_only() -> None:
     scene = Scene(rules=FREE)
     scene.ana.shows = Shows.ID_ONLY

@@ -5,7 +5,7 @@ import pytest
 from procession.core.errors import Misconfigured
 from procession.testing.simulation.chance import SeededChance
 from procession.testing.whatsapp.faults import SOME, Fate, Faults, read_faults
-from procession.testing.whatsapp.shape import Shape, numbers_of
+from procession.testing.whatsapp.shape import Shape, numbers_of, people_of
 from procession.testing.whatsapp.target import Target, read_target
 
 
@@ -58,3 +58,13 @@ def test_the_same_seed_makes_the_same_numbers() -> None:
     assert numbers_of(shape, 5) == numbers_of(shape, 5)
     assert {number.id for number in numbers_of(shape, 5)}.isdisjoint(number.id for number in numbers_of(shape, 6))
     assert len({number.token for number in numbers_of(shape, 5)}) == 3
+
+
+def test_tenants_and_people_may_have_names_and_the_others_are_numbered() -> None:
+    shape = Shape(numbers=2, people=2, tenants=("bistro",), names=("ana",))
+
+    numbers = numbers_of(shape, 5)
+    people = people_of(shape, numbers, SeededChance(5))
+
+    assert [number.tenant for number in numbers] == ["bistro", "sim-2"]
+    assert [person.label for person in people] == ["bistro.ana", "bistro.2", "sim-2.ana", "sim-2.2"]

@@ -12,7 +12,7 @@ from procession.testing.whatsapp.shape import Shape
 from procession.testing.whatsapp.verdict import Verdict
 from procession.testing.whatsapp.world import World
 from tests.unit.testing.whatsapp.bot import Bot
-from tests.unit.testing.whatsapp.scene import SECRET, HandTime
+from tests.unit.testing.whatsapp.scene import SECRET, HandTime, Wire
 
 SMALL = Shape(numbers=3, people=8, bursts=3, moves=0.3)
 LONG_S = 3600.0
@@ -95,6 +95,21 @@ def test_the_wishes_of_a_bad_day_all_come_true() -> None:
     assert told.faults.keys() >= {"status_lost", "status_doubled", "status_reversed", "status_late"}
     assert told.lost > 0
     assert world.is_delivered
+
+
+def test_whoever_rests_when_all_are_hushed_is_not_waited_for() -> None:
+    time = HandTime()
+    world = World(
+        time=time, carrier=Wire(), secret=SECRET, seed=1, shape=replace(SMALL, bursts=None, rest_s=(50.0, 500.0))
+    )
+    world.crowd.start()
+    time.move(0.1)
+
+    world.crowd.hush()
+
+    assert world.crowd.typing == 0
+    time.move(LONG_S)
+    assert (world.crowd.typing, world.book.texts) == (0, {})
 
 
 def test_whoever_is_hushed_types_no_more() -> None:
