@@ -101,7 +101,8 @@ def event_view(rows: Rows, tenant: int, event: str) -> EventView | None:
         reason=row.reason or "",
         turn=None if turn is None else EventId(turn),
         tries=_tries(rows, row, turn),
-        effects=() if turn is None else effects_of(rows, tenant, turn),
+        # An event that is to be replayed has no turn yet, but what its own turn flushed before is part of its life.
+        effects=effects_of(rows, tenant, turn or event),
         waits_for=waits_for,
         waits_since=moment(row.accepted_at) if waits_for else None,
     )

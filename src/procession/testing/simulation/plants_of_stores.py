@@ -246,10 +246,10 @@ OF_MEMORY: Final = (
         name="replay-takes-a-new-seq",
         what="a replayed event goes to the end of its lane",
         file="storage/memory/console.py",
-        old="        row.replays.append(event)\n",
-        new="        row.last += 1\n"
-        "        found.seq = row.last\n"
-        "        self._tables.places[tenant, row.lane, row.last] = event\n",
+        old="            row.replays.append(event)\n",
+        new="            row.last += 1\n"
+        "            found.seq = row.last\n"
+        "            self._tables.places[tenant, row.lane, row.last] = event\n",
     ),
     Plant(
         name="pause-forgets-sends",
