@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from procession.core.effect import DoubtPolicy, Gate, Receipt, RefusedPolicy
-    from procession.core.errors import LaneLost, Misconfigured, ProcessionError, SecretMissing, SqlFailed, TurnMisused
+    from procession.core.errors import (
+        FileFailed,
+        LaneLost,
+        Misconfigured,
+        ProcessionError,
+        SecretMissing,
+        SqlFailed,
+        TurnMisused,
+    )
     from procession.core.retry import Retry
     from procession.core.text import split_text
     from procession.lanes.app import App
@@ -16,6 +24,7 @@ __all__ = [
     "App",
     "DoubtPolicy",
     "Event",
+    "FileFailed",
     "Gate",
     "LaneLost",
     "Misconfigured",
@@ -37,6 +46,7 @@ _HOME: Final = {
     "App": "procession.lanes.app",
     "DoubtPolicy": "procession.core.effect",
     "Event": "procession.lanes.event",
+    "FileFailed": "procession.core.errors",
     "Gate": "procession.core.effect",
     "LaneLost": "procession.core.errors",
     "Misconfigured": "procession.core.errors",

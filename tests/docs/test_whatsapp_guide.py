@@ -4,14 +4,16 @@ import json
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
+from procession import App
 from procession.connectors.terms import SEND_TERMS
 from procession.connectors.whatsapp.actions import ACTIONS
 from procession.connectors.whatsapp.arrivals import INTERACTIVE, KINDS
 from procession.connectors.whatsapp.codes import CODES, Says
 from procession.connectors.whatsapp.settings import CHANNEL_SETTINGS
 from procession.runtime.document import Json
+from procession.testing import Stage
 from procession.testing.chaos.served import free_port
 from tests.docs.pages import Block, blocks, page
 from tests.docs.test_guides import PATIENCE_S, Shell, is_listening, needs_tools
@@ -56,6 +58,17 @@ def test_the_whatsapp_page_leads_to_two_replies_in_order(tmp_path: Path) -> None
     assert [body["type"] for body in bodies] == ["text", "interactive"]
     assert bodies[0]["text"] == {"body": "Hello for the 1. time!"}
     assert {body["to"] for body in bodies} == {"+4915112345678"}
+
+
+async def test_the_handler_of_voice_notes_fetches_one_and_answers_with_a_file() -> None:
+    space: dict[str, object] = {}
+    exec(next(block.text for block in blocks(GUIDE, "python") if block.title == "voice.py"), space)
+    stage = Stage(cast("App", space["app"]), files={"71": b"a voice"})
+
+    played = await stage.play("whatsapp.audio", {"audio": {"id": "71"}})
+
+    assert [file.content for file in stage.files.uploaded] == [b"7 bytes of your voice"]
+    assert played.replies == [{"document": {"id": "1", "filename": "words.txt"}}]
 
 
 def test_the_page_names_every_setting_action_and_kind() -> None:

@@ -62,8 +62,8 @@ class Engine:
         except BaseExceptionGroup as several:
             raise _telling(several) from several
         finally:
-            if self._services.wire is not None:
-                await self._services.wire.close()
+            for wire in self._services.wires:
+                await wire.close()
 
     def _in_order(self, *, starting: bool) -> tuple[Service, ...]:
         of = self._services

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from procession.app.config import Config
 from procession.app.control import ControlService, engine_runs
 from procession.app.desk import Desk, DeskMeans
+from procession.app.files import ChannelFiles
 from procession.app.health import Finding, Grade, clock_finding, integrity_finding
 from procession.app.key_program import KEY_COMMAND, key_program
 from procession.app.late_vault import LateVault
@@ -25,6 +26,7 @@ from procession.app.settings import Role
 from procession.app.system import SystemChance, SystemClock
 from procession.core.errors import Misconfigured
 from procession.core.ids import WorkerId
+from procession.core.limits import FILE_BYTES_MAX, FILES_MAX
 from procession.ingress.asgi import IngressApp
 from procession.ingress.doors import Doors
 from procession.ingress.receive import Receiver
@@ -37,7 +39,7 @@ from procession.outbox import means as outbox
 from procession.outbox.outlets import Outlets
 from procession.ports.chance import Chance
 from procession.ports.clock import Clock
-from procession.ports.connector import Inbound, Outbound
+from procession.ports.connector import Inbound, KeepsFiles, Outbound
 from procession.ports.console import Console
 from procession.ports.store import Store
 from procession.ports.telemetry import Telemetry
@@ -47,6 +49,7 @@ from procession.runtime.loop import FailStop
 from procession.runtime.pause import pause
 from procession.runtime.threads import ThreadPool
 from procession.runtime.wire import AddressPolicy, Wire
+from procession.runtime.wire.limits import WireLimits
 from procession.telemetry import Level, LineTelemetry
 from procession.upkeep import UpkeepService
 
@@ -85,6 +88,7 @@ class World:
     vault: LateVault
     inbound: Mapping[str, Inbound]
     outbound: Mapping[str, Outbound]
+    files: Mapping[str, KeepsFiles]
 
 
 async def open_world(config: Config, *, on_broken: FailStop | None = None) -> World:
@@ -104,6 +108,7 @@ async def open_world(config: Config, *, on_broken: FailStop | None = None) -> Wo
         vault=LateVault(opened.rows, lambda: _vault(config, opened.rows, chance, clock, telemetry)),
         inbound=dict(connectors),
         outbound=dict(connectors),
+        files={name: own for name, own in connectors.items() if isinstance(own, KeepsFiles)},
     )
 
 
@@ -269,7 +274,7 @@ class Services:
     outbox: OutboxService | None
     lanes: LanesService | None
     ingress: IngressService | None
-    wire: Wire | None
+    wires: tuple[Wire, ...]
 
 
 def services_of(world: World, app: App | None, fail_stop: FailStop, on_listening: Callable[[int], None]) -> Services:
@@ -277,6 +282,7 @@ def services_of(world: World, app: App | None, fail_stop: FailStop, on_listening
     worker = WorkerId(f"{socket.gethostname()}.{os.getpid()}.{world.chance.token(6).hex()}")
     doors = Doors(world.open.directory, world.vault, world.inbound, world.telemetry, keep=world.config.keep)
     wire = _wire(config) if Role.OUTBOX in roles else None
+    files = _wire(config, _FILES) if Role.LANES in roles and app is not None else None
 
     async def reopened() -> None:
         await doors.refresh(again=True)
@@ -285,15 +291,21 @@ def services_of(world: World, app: App | None, fail_stop: FailStop, on_listening
         control=ControlService(desk_of(world, reopened), config.folder, world.telemetry),
         upkeep=_upkeep(world, fail_stop) if Role.UPKEEP in roles else None,
         outbox=_outbox(world, worker, wire, fail_stop) if wire is not None else None,
-        lanes=_lanes(world, worker, app, fail_stop) if Role.LANES in roles and app is not None else None,
+        lanes=_lanes(world, worker, app, files, fail_stop) if files is not None and app is not None else None,
         ingress=_ingress(world, doors, fail_stop, on_listening) if Role.INGRESS in roles else None,
-        wire=wire,
+        wires=tuple(own for own in (wire, files) if own is not None),
     )
 
 
-def _wire(config: Config) -> Wire:
+_FILES: Final = WireLimits(
+    body_bytes_max=FILE_BYTES_MAX, connections_max=FILES_MAX, connections_per_origin_max=FILES_MAX, waiting_max=256
+)
+"""Of a wire of their own: what sends must not wait behind what is large."""
+
+
+def _wire(config: Config, limits: WireLimits | None = None) -> Wire:
     ports = frozenset(port for span in config.outbound_ports for port in span)
-    return Wire(AddressPolicy(allow_private=config.allow_private, ports=ports))
+    return Wire(AddressPolicy(allow_private=config.allow_private, ports=ports), limits)
 
 
 def _upkeep(world: World, fail_stop: FailStop) -> UpkeepService:
@@ -328,7 +340,7 @@ def _outbox(world: World, worker: WorkerId, wire: Wire, fail_stop: FailStop) -> 
     )
 
 
-def _lanes(world: World, worker: WorkerId, app: App, fail_stop: FailStop) -> LanesService:
+def _lanes(world: World, worker: WorkerId, app: App, wire: Wire, fail_stop: FailStop) -> LanesService:
     means = lanes.Means(
         store=world.open.store,
         bell=world.bell,
@@ -337,6 +349,7 @@ def _lanes(world: World, worker: WorkerId, app: App, fail_stop: FailStop) -> Lan
         telemetry=world.telemetry,
         vault=world.vault,
         replies=replies_of(world),
+        files=ChannelFiles(world.open.directory, world.vault, world.files, wire),
         threads=ThreadPool(world.config.threads_max),
         worker=worker,
         fail_stop=fail_stop,

@@ -13,6 +13,7 @@ ProcessionError
 │   └── SchemaNewer        the data was written by a newer version; nothing was touched
 └── TurnError              raised into a handler, or for what it asked
     ├── LaneLost           the turn is not ours any more: stop, nothing that is done from here on counts
+    ├── FileFailed         a file could not be fetched from the provider, or handed to it; another try may fare better
     ├── SqlFailed          the handler's own SQL raised, took too long, or has no place in this store; nothing was kept
     └── TurnMisused        the handler called the turn wrongly; the text teaches
 """
@@ -68,6 +69,10 @@ class TurnError(ProcessionError):
 
 class LaneLost(TurnError):
     """The turn belongs to another by now."""
+
+
+class FileFailed(TurnError):
+    """The provider did not hand a file out, or did not take one."""
 
 
 class SqlFailed(TurnError):

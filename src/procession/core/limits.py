@@ -77,6 +77,12 @@ ALIAS_RETIRED_KEEP: Final = timedelta(days=30)
 shorter than it takes until a phone number is given to somebody else."""
 ANSWER_WINDOW: Final = timedelta(hours=24)
 """How long after a person's last word WhatsApp lets a business answer freely; after it, only by template."""
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Of a file that a handler fetches or uploads: it is held in memory. WhatsApp takes no larger voice note or video."""
+FILE_WAIT: Final = timedelta(seconds=60)
+"""For one file: sixteen megabytes at two megabits a second."""
+FILES_MAX: Final = 16
+"""Files under way at once in a process; with FILE_BYTES_MAX that bounds what they take of its memory."""
 HALT_LOOK: Final = timedelta(seconds=30)
 """How often a conversation that is held back until somebody acts is looked at, should its release go unnoticed."""
 

@@ -18,6 +18,11 @@ _TEXT_AT: Final = (
     ("image", "caption"),
     ("video", "caption"),
     ("document", "caption"),
+    ("edit", "message", "text", "body"),
+    ("edit", "message", "image", "caption"),
+    ("edit", "message", "video", "caption"),
+    ("edit", "message", "document", "caption"),
+    ("order", "text"),
     ("text",),
     ("body",),
     ("message",),
@@ -31,7 +36,7 @@ _REPLY_TO_AT: Final = (
     ("revoke", "original_message_id"),
 )
 _NAME_AT: Final = (("procession", "contact", "profile", "name"), ("sender", "name"), ("from", "name"))
-_SENDER_AT: Final = (("from",), ("sender",), ("from", "id"), ("sender", "id"))
+_SENDER_AT: Final = (("from",), ("from_user_id",), ("sender",), ("from", "id"), ("sender", "id"))
 
 
 class Media:

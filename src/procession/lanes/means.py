@@ -9,6 +9,7 @@ from procession.core.limits import LEASE_TTL, SLOTS
 from procession.ports.bell import Bell
 from procession.ports.chance import Chance
 from procession.ports.clock import Clock
+from procession.ports.files import Files
 from procession.ports.replies import Replies
 from procession.ports.store import Store
 from procession.ports.telemetry import Telemetry
@@ -30,6 +31,7 @@ class Means:
     telemetry: Telemetry
     vault: TurnVault
     replies: Replies
+    files: Files
     threads: Threads
     worker: WorkerId
     fail_stop: FailStop

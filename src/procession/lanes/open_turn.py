@@ -9,10 +9,12 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import timedelta
-from typing import TypeVar
+from functools import partial
+from typing import Final, TypeVar, cast
 
-from procession.core.errors import LaneLost, TurnMisused
-from procession.core.limits import STATE_BYTES_MAX, STEP_BYTES_MAX
+from procession.core.errors import BadRequest, LaneLost, TurnMisused
+from procession.core.ids import ChannelName
+from procession.core.limits import FILE_WAIT, STATE_BYTES_MAX, STEP_BYTES_MAX
 from procession.core.turn import HeldTurn, Outcome, Settlement, Step
 from procession.core.verdict import Fate
 from procession.lanes.asks import Asks
@@ -20,12 +22,16 @@ from procession.lanes.event import Event
 from procession.lanes.means import Means
 from procession.lanes.memo import Memo
 from procession.ports.bell import Ring
+from procession.ports.files import Errand, File
 from procession.runtime import document
 from procession.runtime.document import Json
 from procession.runtime.insist import insist
 from procession.runtime.trust import Trust
 
 T = TypeVar("T")
+
+_UPLOAD: Final = "procession.upload"
+"""The name of an upload's step: one that no handler gives by accident."""
 
 
 class OpenTurn:
@@ -132,6 +138,35 @@ class OpenTurn:
             await self.remember(Step(name=name, occurrence=occurrence, value=kept))
         # The first try sees what a later one would: a tuple has become a list already.
         return document.decode_step(kept)
+
+    # --- files ---
+
+    async def upload(self, file: File, channel: ChannelName) -> str:
+        """Remembered as a step: a second try has the id, and uploads nothing."""
+        return cast("str", await self.step(_UPLOAD, partial(self._uploaded, file, channel)))
+
+    async def _uploaded(self, file: File, channel: ChannelName) -> str:
+        try:
+            return await self.means.files.upload(self._errand(channel), file)
+        except BadRequest as refusal:
+            raise TurnMisused(f"turn.upload(…): {refusal}") from None
+
+    async def download(self, file_id: str) -> bytes:
+        self.check("download(…)")
+        self.check_trust("download")
+        try:
+            return await self.means.files.download(self._errand(self.held.events[0].channel), file_id)
+        except BadRequest as refusal:
+            raise TurnMisused(f"turn.download(…): {refusal}") from None
+
+    def _errand(self, channel: ChannelName) -> Errand:
+        left = timedelta(seconds=max(0.0, self.deadline_at - self.means.clock.monotonic()))
+        return Errand(
+            tenant=self.held.lease.tenant,
+            channel=channel,
+            deadline=min(left, FILE_WAIT),
+            may_begin=self.trust.holds,
+        )
 
     async def called(self, call: Callable[[], object]) -> object:
         """Call a handler's function: an async one here, a plain one (it may block) in a thread."""

@@ -24,10 +24,10 @@ from procession.core.lane import PauseDraft
 from procession.core.limits import ANSWER_WINDOW
 from procession.core.turn import Delay, Park, SetAside, SqlWork, Step
 from procession.lanes.asks import terms_change
-from procession.lanes.event import Event
+from procession.lanes.event import Event, Media
+from procession.lanes.handed import file_of, media_id, reason_of, secret_name
 from procession.lanes.log import TurnLog
 from procession.lanes.open_turn import OpenTurn, step_value
-from procession.ports.vault import SecretName
 from procession.runtime import document
 from procession.runtime.document import Json
 
@@ -227,14 +227,14 @@ class TurnFace:
     def park(self, reason: str) -> None:
         """Stop the lane at this turn until an operator resumes it. Return after this; nothing asked for is kept."""
         self._open.check("park(…)")
-        self._open.asks.decide(Park(reason=_reason(reason, "park")), "park")
+        self._open.asks.decide(Park(reason=reason_of(reason, "park")), "park")
 
     def set_aside(self, reason: str) -> None:
         """Give this turn up: its events go to the dead letters, the lane goes on. Return after this; nothing asked for
         is kept.
         """
         self._open.check("set_aside(…)")
-        self._open.asks.decide(SetAside(reason=_reason(reason, "set_aside")), "set_aside")
+        self._open.asks.decide(SetAside(reason=reason_of(reason, "set_aside")), "set_aside")
 
     def pause(self, duration: timedelta | None = None, *, keep_effects: bool = False, reason: str = "") -> None:
         """Stop this lane after this turn, for so long or (None) until an operator resumes it: a person takes over.
@@ -258,6 +258,9 @@ class TurnFace:
         if not callable(work):
             raise TurnMisused("turn.sql(work): hand over a function of a connection; it is called when the turn ends")
         self._open.asks.sql.append(cast("SqlWork", work))
+
+    def _through(self, channel: str | None) -> ChannelName:
+        return self.channel if channel is None else ChannelName(channel)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} try {self.tries}>"
@@ -299,10 +302,25 @@ class Turn(TurnFace):
         """
         await self._open.flush()
 
+    async def download(self, media: "Media | str | None") -> bytes:
+        """The bytes of what was sent along: `await turn.download(turn.event.media)`. At most 16 MiB.
+
+        They are not remembered: a second try fetches them again. What you make of them (a transcript) belongs into a
+        step. Raises FileFailed if the provider does not hand them out now: let it through, and the turn is tried again.
+        """
+        return await self._open.download(media_id(media))
+
+    async def upload(self, content: bytes, mime_type: str, *, filename: str = "", channel: str | None = None) -> str:
+        """Hand a file to the channel's provider, and get its id, for `turn.reply({"image": id})`.
+
+        Remembered as a step: a second try has the id and does not upload again. Raises FileFailed, as `download`.
+        """
+        return await self._open.upload(file_of(content, mime_type, filename), self._through(channel))
+
     async def secret(self, name: str) -> bytes:
         """A secret of this tenant (a model's key, a calendar's token), opened for this turn. Audited; never keep it."""
         self._open.check(f"secret({name!r})")
-        return await self._open.means.vault.open_for(self.tenant, _secret_name(name), self.id)
+        return await self._open.means.vault.open_for(self.tenant, secret_name(name), self.id)
 
 
 class PlainTurn(TurnFace):
@@ -337,10 +355,18 @@ class PlainTurn(TurnFace):
         """As `Turn.flush`."""
         self._wait(self._open.flush())
 
+    def download(self, media: "Media | str | None") -> bytes:
+        """As `Turn.download`."""
+        return self._wait(self._open.download(media_id(media)))
+
+    def upload(self, content: bytes, mime_type: str, *, filename: str = "", channel: str | None = None) -> str:
+        """As `Turn.upload`."""
+        return self._wait(self._open.upload(file_of(content, mime_type, filename), self._through(channel)))
+
     def secret(self, name: str) -> bytes:
         """As `Turn.secret`."""
         self._open.check(f"secret({name!r})")
-        return self._wait(_awaited(self._open.means.vault.open_for(self.tenant, _secret_name(name), self.id)))
+        return self._wait(_awaited(self._open.means.vault.open_for(self.tenant, secret_name(name), self.id)))
 
     def _wait(self, waiting: Coroutine[object, object, T]) -> T:
         """Let the loop do it, and block this thread until it has; never longer than the turn may take."""
@@ -367,15 +393,3 @@ def _in_a_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def _reason(reason: str, verb: str) -> str:
-    if not isinstance(reason, str) or not reason.strip():
-        raise TurnMisused(f"turn.{verb}(reason): say why, an operator will read it")
-    return reason
-
-
-def _secret_name(name: str) -> SecretName:
-    if not isinstance(name, str) or not name or "/" in name:
-        raise TurnMisused(f"turn.secret({name!r}): a handler may open secrets that its tenant named, like 'model-key'")
-    return SecretName(name)

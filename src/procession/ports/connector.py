@@ -5,9 +5,9 @@ and answers one of the verdicts; it never raises for what a provider may do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from procession.core.effect import Effect, Repeatability, Terms
 from procession.core.event import Order, Sighting
@@ -16,6 +16,7 @@ from procession.core.lane import PauseDraft
 from procession.core.pace import Pace
 from procession.core.verdict import Verdict
 from procession.ports.directory import Channel, Endpoint, Setting
+from procession.ports.files import File
 from procession.ports.wire import WirePort
 
 
@@ -152,6 +153,29 @@ class Shaped:
     """A JSON document, or the payload itself as bytes."""
     aliases: tuple[str, ...] = ()
     """Names of the conversation that it goes to; see `core.event.NewEvent`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCall:
+    """What calling a provider about a file may use."""
+
+    channel: Channel
+    secrets: Mapping[str, bytes] = field(repr=False)
+    """The channel's own, opened for this call only."""
+    deadline: timedelta
+    may_begin: Callable[[], bool]
+
+
+@runtime_checkable
+class KeepsFiles(Protocol):
+    """A connector whose provider keeps files. Raises `BadRequest` for what can never be, `FileFailed` for what did not
+    work now; the texts hold neither secrets nor what a person sent. Calls nobody but the wire, and writes nothing
+    before `may_begin()` said yes.
+    """
+
+    async def upload(self, call: FileCall, file: File, wire: WirePort) -> str: ...
+
+    async def download(self, call: FileCall, file_id: str, wire: WirePort) -> bytes: ...
 
 
 class Outbound(Protocol):

@@ -42,7 +42,7 @@ from procession.runtime.trust import Trust
 from procession.runtime.watch import Watch
 from procession.testing.overheard import OverheardStore, ProcessDied, TriedApp
 from procession.testing.played import Played, Reminder, sent
-from procession.testing.stand_ins import AnyReply, ManualClock, NobodyListens, NoChance, Notebook, OpenVault
+from procession.testing.stand_ins import AnyReply, HeldFiles, ManualClock, NobodyListens, NoChance, Notebook, OpenVault
 
 Json = Any
 """A JSON value, or the bytes of one."""
@@ -78,11 +78,13 @@ class Stage:
         tenant: str = "tenant",
         channel: str = "channel",
         secrets: Mapping[str, bytes] | None = None,
+        files: Mapping[str, bytes] | None = None,
         replies: Replies | None = None,
         patience: timedelta = timedelta(seconds=60),
         clock: ManualClock | None = None,
     ) -> None:
-        """`replies`: what a connector makes of `turn.reply`; without one, every value passes as it is. `patience`: how
+        """`files`: what `turn.download` finds, by the provider's ids; what was uploaded is `stage.files.uploaded`.
+        `replies`: what a connector makes of `turn.reply`; without one, every value passes as it is. `patience`: how
         long a handler may really take, on the clock of your wall, before the test fails.
         """
         self.clock = clock if clock is not None else ManualClock()
@@ -91,6 +93,7 @@ class Stage:
         """The connection that `turn.sql` is handed: make your tables on it."""
         self._tenant, self._channel = TenantId(tenant), ChannelName(channel)
         self._patience = patience
+        self.files = HeldFiles(files or {})
         self._store = OverheardStore(clock=self.clock, sql=self.sql)
         self._app = TriedApp(app)
         self._means = Means(
@@ -101,6 +104,7 @@ class Stage:
             telemetry=self.log,
             vault=OpenVault(secrets or {}),
             replies=replies if replies is not None else AnyReply(),
+            files=self.files,
             threads=ThreadPool(),
             worker=WorkerId("stage"),
             fail_stop=_no_fail_stop,

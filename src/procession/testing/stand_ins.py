@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from procession.core.effect import Terms
-from procession.core.errors import BadRequest, SecretMissing
+from procession.core.errors import BadRequest, FileFailed, SecretMissing
 from procession.core.ids import ChannelName, EventId, TenantId
 from procession.ports.bell import Ring
 from procession.ports.connector import Whom
+from procession.ports.files import Errand, File
 from procession.ports.replies import Asked
 from procession.ports.vault import SecretName
 
@@ -79,6 +80,27 @@ class Notebook:
 
     def warn(self, what: str, /, **fields: str | float | bool | None) -> None:
         self.lines.append(LogLine(what=what, fields=fields, is_warning=True))
+
+
+class HeldFiles:
+    """A provider's files, by their ids; what is uploaded is kept, and gets the next one."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = dict(files)
+        self.uploaded: list[File] = []
+
+    async def upload(self, errand: Errand, file: File) -> str:
+        del errand
+        self.uploaded.append(file)
+        own = f"{len(self.uploaded)}"
+        self._files[own] = file.content
+        return own
+
+    async def download(self, errand: Errand, file_id: str) -> bytes:
+        del errand
+        if file_id not in self._files:
+            raise FileFailed(f"there is no file {file_id!r}; hand it over: Stage(app, files={{{file_id!r}: b'…'}})")
+        return self._files[file_id]
 
 
 class OpenVault:

@@ -61,7 +61,7 @@ class Crew:
                 outbox=cast("OutboxService", self.told["outbox"]),
                 lanes=cast("LanesService", self.told["lanes"]),
                 ingress=cast("IngressService", self.told["ingress"]),
-                wire=None,
+                wires=(),
             )
         )
 

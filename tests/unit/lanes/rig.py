@@ -22,7 +22,7 @@ from procession.storage.memory.rows import EventRow
 from procession.testing.simulation.clock import NodeClock, sleep
 from procession.testing.simulation.loop import SimulatedLoop
 from procession.testing.simulation.loop import run as run_simulated
-from procession.testing.stand_ins import AnyReply, NoChance, Notebook, OpenVault
+from procession.testing.stand_ins import AnyReply, HeldFiles, NoChance, Notebook, OpenVault
 
 T = TypeVar("T")
 
@@ -154,6 +154,7 @@ class Rig:
             telemetry=self.log,
             vault=OpenVault({}),
             replies=AnyReply(),
+            files=HeldFiles({}),
             threads=NoThreads(),
             worker=WorkerId(f"worker-{self._lives}"),
             fail_stop=self.fail_stops.append,

@@ -39,6 +39,16 @@ async def test_a_picture_with_a_caption_is_media_and_text() -> None:
     assert found["sender"] == "49171"
 
 
+async def test_the_text_of_an_edit_is_what_it_says_now() -> None:
+    found = await seen({"edit": {"original_message_id": "wamid.1", "message": {"text": {"body": "at nine"}}}})
+
+    assert (found["text"], found["reply_to"]) == ("at nine", "wamid.1")
+
+
+async def test_who_wrote_in_a_group_is_named_by_whichever_id_there_is() -> None:
+    assert (await seen({"from_user_id": "DE.1", "group_id": "g"}))["sender"] == "DE.1"
+
+
 async def test_a_text_has_no_media() -> None:
     assert (await seen({"from": "49171", "text": {"body": "hello"}}))["media"] is None
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from procession.connectors.known import check_known
 from procession.connectors.once import OncePerVersion
+from procession.connectors.whatsapp import media
 from procession.connectors.whatsapp.actions import ACTIONS, terms_of
 from procession.connectors.whatsapp.bounds import check_payload
 from procession.connectors.whatsapp.parse import parse_body
@@ -17,8 +18,9 @@ from procession.core.errors import Misconfigured
 from procession.core.ids import EndpointName
 from procession.core.pace import Pace
 from procession.core.verdict import Uncertain, Verdict
-from procession.ports.connector import Answer, Call, Delivery, Parsed, Shaped, Whom
+from procession.ports.connector import Answer, Call, Delivery, FileCall, Parsed, Shaped, Whom
 from procession.ports.directory import Channel, Endpoint, Setting
+from procession.ports.files import File
 from procession.ports.wire import WirePort
 
 
@@ -80,6 +82,12 @@ class WhatsAppConnector:
 
     async def perform(self, call: Call, wire: WirePort) -> Verdict:
         return await send(call, wire)
+
+    async def upload(self, call: FileCall, file: File, wire: WirePort) -> str:
+        return await media.upload(call, file, wire)
+
+    async def download(self, call: FileCall, file_id: str, wire: WirePort) -> bytes:
+        return await media.download(call, file_id, wire)
 
     async def probe(self, call: Call, wire: WirePort) -> Verdict:  # noqa: ARG002 (the port's signature)
         return Uncertain(reason="WhatsApp cannot be asked what it has taken; only a status can tell")

@@ -95,8 +95,8 @@ def _body(call: Call) -> bytes | None:
 
 
 def _judged(call: Call, answer: Answered) -> Verdict:
-    read = _read(answer.body)
-    fault = _fault(read)
+    read = read_answer(answer.body)
+    fault = fault_of(read)
     if fault is None:
         return _taken(call, answer.status, read)
     code = CODES.get(fault.code)
@@ -110,7 +110,7 @@ def _judged(call: Call, answer: Answered) -> Verdict:
     return Uncertain(reason=reason, after=_ASK_AGAIN)
 
 
-def _read(body: bytes) -> object:
+def read_answer(body: bytes) -> object:
     try:
         read: object = _JSON.decode(body)
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def _read(body: bytes) -> object:
     return read
 
 
-def _fault(read: object) -> Fault | None:
+def fault_of(read: object) -> Fault | None:
     error = read.get("error") if isinstance(read, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(error, dict) or isinstance(code, bool) or not isinstance(code, int):

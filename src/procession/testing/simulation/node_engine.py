@@ -32,6 +32,7 @@ from procession.testing.simulation.clock import NodeClock, sleep
 from procession.testing.simulation.nodes import Node
 from procession.testing.simulation.ports_of_node import InlineThreads, SimulatedReplies, Witness
 from procession.testing.simulation.scribe import Scribe
+from procession.testing.stand_ins import HeldFiles
 from procession.upkeep.service import UpkeepService
 
 _DRAIN: Final = timedelta(seconds=1.5)
@@ -123,6 +124,7 @@ class NodeEngine:
                 telemetry=self._witness,
                 vault=world.vault,
                 replies=SimulatedReplies(world.shape.snapshot, connectors),
+                files=HeldFiles({}),
                 threads=InlineThreads(),
                 worker=worker,
                 fail_stop=self._fail_stop,

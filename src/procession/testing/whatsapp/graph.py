@@ -34,9 +34,11 @@ from procession.testing.whatsapp.refusal import (
 )
 from procession.testing.whatsapp.request import Mark, Send, read_request
 from procession.testing.whatsapp.rules import Rules
+from procession.testing.whatsapp.shelf import Shelf, told
 from procession.testing.whatsapp.timing import Time
 
-_PATH: Final = re.compile(r"/(?:v\d+\.\d+/)?([^/?]+)/messages/?(?:\?.*)?")
+_PATH: Final = re.compile(r"/(?:v\d+\.\d+/)?([^/?]+)/(messages|media)/?(?:\?.*)?")
+_FILE: Final = re.compile(r"/(v\d+\.\d+|media)/(\d+)(?:\?phone_number_id=(\d+))?")
 _GARBAGE: Final = b"<html>upstream connect error"
 
 
@@ -79,6 +81,7 @@ class Graph:
         self._throughput: dict[str, Throughput] = defaultdict(Throughput)
         self._heard: dict[str, Number] = {}
         self._wamids = count(1)
+        self.shelf = Shelf()
 
     def wamid(self, label: str) -> str:
         """One that is given once."""
@@ -94,8 +97,8 @@ class Graph:
         self._throughput[person.number.id].note(self._time.seconds())
         self._heard[wamid] = person.number
 
-    def asked(self, method: str, target: str, token: str, body: bytes) -> Reaction:
-        answer = self._answer(method, target, token, body)
+    def asked(self, method: str, target: str, token: str, body: bytes, *, host: str = "") -> Reaction:
+        answer = self._answer(method, target, token, body) if method == "POST" else self._file(target, token, host)
         if isinstance(answer, Refusal):
             self._book.refused[answer.code] += 1
             return Reaction(status=answer.status, body=answer.body)
@@ -103,7 +106,7 @@ class Graph:
 
     def _answer(self, method: str, target: str, token: str, body: bytes) -> Reaction | Refusal:
         path = _PATH.fullmatch(target)
-        if path is None or method != "POST":
+        if path is None:
             return parameter(f"Unsupported {method.lower()} request to {target}")
         number = self._numbers.get(path[1])
         if number is None:
@@ -111,6 +114,9 @@ class Graph:
         if token != self._tokens[number.id]:
             self._note_token(number, token)
             return NO_TOKEN
+        if path[2] == "media":
+            taken = self.shelf.take(number, body)
+            return taken if isinstance(taken, Refusal) else Reaction(body=json.dumps({"id": taken}).encode())
         request = read_request(body, self._rules.text_chars_max)
         match request:
             case Refusal():
@@ -119,6 +125,23 @@ class Graph:
                 return self._marked(number, request)
             case Send():
                 return self._sent(number, request, token)
+
+    def _file(self, target: str, token: str, host: str) -> Reaction | Refusal:
+        """Where a file is, for its number; and what is there, for whoever has the token of that number."""
+        path = _FILE.fullmatch(target)
+        owner = None if path is None else self.shelf.owner(path[2])
+        if path is None or owner is None:
+            return no_such_object(target)
+        number = owner if path[3] is None else self._numbers.get(path[3], owner)
+        if token != number.token:
+            self._note_token(number, token)
+            return NO_TOKEN
+        kept = self.shelf.find(number, path[2])
+        if isinstance(kept, Refusal):
+            return kept
+        if path[1] == "media":
+            return Reaction(body=kept.content)
+        return Reaction(body=json.dumps(told(path[2], kept, host)).encode())
 
     def _marked(self, number: Number, mark: Mark) -> Reaction | Refusal:
         if self._heard.get(mark.wamid) != number:

@@ -31,7 +31,9 @@ class GraphServer:
     def _called(self, line: Line, request: Request) -> None:
         said = request.headers.get("authorization", "")
         token = said[len(_BEARER) :] if said.lower().startswith(_BEARER) else ""
-        reaction = self._graph.asked(request.method, request.target, token, request.body)
+        reaction = self._graph.asked(
+            request.method, request.target, token, request.body, host=request.headers.get("host", "")
+        )
         if reaction.is_silent:
             return
         if reaction.is_cut:

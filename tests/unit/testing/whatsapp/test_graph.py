@@ -80,7 +80,7 @@ def test_another_path_or_number_is_refused() -> None:
     scene = Scene()
 
     assert code(scene.graph.asked("GET", "/v25.0/101/messages", ACME.token, b"")) == 100
-    assert code(scene.graph.asked("POST", "/v25.0/101/media", ACME.token, b"")) == 100
+    assert code(scene.graph.asked("POST", "/v25.0/101/register", ACME.token, b"")) == 100
     assert code(scene.graph.asked("POST", "/v25.0/999/messages", ACME.token, b"{}")) == 100
 
 
