@@ -5,14 +5,16 @@ and is shrunk by leaving steps out.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Final, TypeVar
 
 from procession.core.effect import DoubtPolicy, EffectDraft, Receipt, RefusedPolicy, Repeatability, Terms
 from procession.core.event import NewEvent, Order, Quarantined, Sighting, Stale, Window
-from procession.core.ids import EffectId, EventId, TenantId, effect_id
+from procession.core.ids import EffectId, EventId, LaneId, TenantId, effect_id, event_id, namesake_id
 from procession.core.lane import PauseDraft
+from procession.core.limits import ALIAS_RETIRED_KEEP
 from procession.core.pace import Pace
 from procession.core.turn import Advance, Delay, Outcome, Park, ReminderDraft, SetAside, Step
 from procession.core.verdict import Absent, Confirmed, Deferred, Halted, Refused, Scope, Uncertain, Verdict
@@ -38,11 +40,13 @@ T = TypeVar("T")
 
 TENANTS: Final = (ACME, ACME, ACME, BOLT)
 LANES: Final = ("ann", "ann", "bob", "chat", "numbers", "versions", "moments")
+PEOPLE: Final = ("ann", "bob", "chat", "dora", "eve", "finn", "gus", "hal")
+"""Who may turn out to be somebody else."""
 CONVERSATIONS: Final = ("ann", "ann", "ann", "bob")
 REFS: Final = ("ref-1", "ref-2")
 REMINDERS: Final = ("later", "again")
 SPANS: Final = tuple(seconds(count) for count in (0.5, 1, 2, 3, 5, 10, 30))
-LONG_SPANS: Final = (timedelta(minutes=2), timedelta(hours=25), timedelta(days=9))
+LONG_SPANS: Final = (timedelta(minutes=2), timedelta(hours=25), timedelta(days=9), ALIAS_RETIRED_KEEP)
 
 Draw = Random
 
@@ -63,6 +67,12 @@ def a_lane_of(draw: Draw) -> str:
     return draw.choice(LANES)
 
 
+def a_lane_id(draw: Draw, tenant: TenantId) -> LaneId:
+    """Mostly one that somebody means; seldom one that a namesake has."""
+    lane = the_lane(a_lane_of(draw), tenant)
+    return namesake_id(lane, 2) if seldom(draw, 8) else lane
+
+
 def a_span(draw: Draw) -> timedelta:
     return draw.choice(SPANS)
 
@@ -72,6 +82,7 @@ def a_span(draw: Draw) -> timedelta:
 
 def event(draw: Draw) -> NewEvent:
     lane, n = a_lane_of(draw), draw.randint(1, 9)
+    aliases = names(draw, lane)
     return an_event(
         n,
         lane=lane,
@@ -82,7 +93,36 @@ def event(draw: Draw) -> NewEvent:
         occurred_at=START + timedelta(seconds=draw.choice([-60, 0, 20, 90_000])) if seldom(draw, 3) else None,
         hears=draw.random() < 0.5,
         pause=pause(draw) if seldom(draw, 20) else None,
+        aliases=aliases,
+        retires=(draw.choice(aliases),) if aliases and seldom(draw, 12) else (),
     )
+
+
+def of_person(draw: Draw, tenant: TenantId, person: str, *others: str) -> NewEvent:
+    """They say something under their own name, and perhaps under others'."""
+    new = event(draw)
+    return replace(
+        new,
+        tenant=tenant,
+        lane=the_lane(person, tenant),
+        lane_key=person,
+        id=event_id(tenant, MAIN, new.provider_id),
+        order=None,
+        window=window(draw) if seldom(draw, 4) else None,
+        aliases=tuple(draw.sample((person, *others), 1 + len(others))),
+        retires=(),
+    )
+
+
+def names(draw: Draw, lane: str) -> tuple[str, ...]:
+    """Each subject has two names of its own; now and then it turns out to be another one too."""
+    if draw.random() < 0.5:
+        return ()
+    own = [lane, f"{lane}'s id"]
+    found = draw.sample(own, draw.randint(1, 2))
+    if seldom(draw, 8):
+        found.insert(draw.randint(0, len(found)), a_lane_of(draw))
+    return tuple(dict.fromkeys(found))
 
 
 def order(draw: Draw, lane: str, n: int) -> Order | None:
@@ -149,8 +189,15 @@ def settlement_words(
     )
 
 
-def draft(draw: Draw, tenant: TenantId, turn: EventId, own: Terms | None = None) -> EffectDraft:
-    key, lane = draw.choice("012"), draw.choice(CONVERSATIONS)
+def effects_of(draw: Draw, tenant: TenantId, turn: EventId, people: Sequence[str]) -> tuple[EffectDraft, ...]:
+    """In the conversations of these."""
+    return tuple(draft(draw, tenant, turn, conversations=people) for _ in range(draw.randint(1, 4)))
+
+
+def draft(
+    draw: Draw, tenant: TenantId, turn: EventId, own: Terms | None = None, conversations: Sequence[str] = CONVERSATIONS
+) -> EffectDraft:
+    key, lane = draw.choice("012"), draw.choice(conversations)
     return EffectDraft(
         id=effect_id(tenant, turn, key),
         key=key,
@@ -161,6 +208,7 @@ def draft(draw: Draw, tenant: TenantId, turn: EventId, own: Terms | None = None)
         action="http",
         payload=draw.choice([b"hello", b"\x00"]),
         terms=terms(draw) if own is None else own,
+        aliases=names(draw, lane) if seldom(draw, 4) else (),
     )
 
 

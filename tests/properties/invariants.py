@@ -10,6 +10,7 @@ from procession.core.lane import Lease, Phase, Side
 from procession.core.turn import HeldEffect, HeldTurn
 from procession.ports.console import EffectView, EventView, LaneView
 from tests.conformance.picture import Picture
+from tests.properties.merges import Merges
 
 Lane = tuple[TenantId, LaneId]
 EventKey = tuple[TenantId, EventId]
@@ -26,6 +27,7 @@ class Watch:
         self._frozen: dict[tuple[TenantId, EventId], tuple[EventId, ...]] = {}
         self._events: dict[EventKey, EventView] = {}
         self._effects: dict[EffectKey, EffectView] = {}
+        self._merges = Merges(())
 
     def forget(self) -> None:
         """After a prune: what is gone may come anew."""
@@ -70,25 +72,39 @@ class Watch:
         self._what_ended_stays(events, effects)
         self._places_are_whole(events.values())
         self._order_out_holds(effects.values())
-        for views in lanes.values():
-            for view in views:
-                _rests_well(view)
-        self._events, self._effects = events, effects
+        now = Merges(side for sides in lanes.values() for side in sides)
+        for view in now.sides.values():
+            _rests_well(view, waits_for_merge=now.is_waited_for(view))
+        now.hold(events.values())
+        now.follow(self._merges)
+        self._own_order_stays(events)
+        self._events, self._effects, self._merges = events, effects, now
 
     def _what_ended_stays(self, events: dict[EventKey, EventView], effects: dict[EffectKey, EffectView]) -> None:
         for key, event in self._events.items():
             now = events.get(key)
             assert now is not None, "nothing is forgotten but by prune"
-            assert event.seq in (None, now.seq), "an event keeps its seq"
+            assert event.seq in (None, now.seq) or event.lane != now.lane, "an event keeps its seq"
             if event.state in EVENT_ENDS:
                 assert now.state is event.state, "what has ended never moves again"
         for own, effect in self._effects.items():
             after = effects[own]
-            assert after.oseq == effect.oseq
+            assert after.oseq == effect.oseq or effect.lane != after.lane
             assert after.receipt >= effect.receipt, "receipts never fall"
             assert after.attempts >= effect.attempts
             if effect.state in ENDED:
                 assert after.state is effect.state, "what has ended never moves again"
+
+    def _own_order_stays(self, events: dict[EventKey, EventView]) -> None:
+        """Those of one lane that wait, and wait on in one lane, do so in the order in which they did."""
+        waited: dict[tuple[Lane, LaneId], list[EventView]] = defaultdict(list)
+        for key, before in self._events.items():
+            if before.state is EventState.WAITING and events[key].state is EventState.WAITING:
+                waited[(before.tenant, before.lane), events[key].lane].append(before)
+        for together in waited.values():
+            together.sort(key=lambda event: event.seq or 0)
+            places = [events[event.tenant, event.id].seq or 0 for event in together]
+            assert places == sorted(places), "what moves keeps its own order"
 
     def _places_are_whole(self, events: Iterable[EventView]) -> None:
         taken: dict[Lane, list[int]] = defaultdict(list)
@@ -111,10 +127,10 @@ class Watch:
                     assert all(other.state in ENDED for other in conversation[:at]), "nothing is begun before its turn"
 
 
-def _rests_well(view: LaneView) -> None:
+def _rests_well(view: LaneView, *, waits_for_merge: bool) -> None:
     assert (view.phase is Phase.HELD) == bool(view.worker)
     assert (view.phase is not Phase.IDLE) or view.side is Side.SENDS or view.waiting == 0
     if view.phase is Phase.WAITING:
-        assert view.wake_at is not None, "whatever waits is looked at again"
+        assert view.wake_at is not None or waits_for_merge, "whatever waits is looked at again"
     if view.phase is Phase.PARKED:
         assert view.reason, "whatever is parked says why"

@@ -7,15 +7,15 @@ heals: leases run out, operators resume and resolve, and then everything has to 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from random import Random
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from hypothesis import event as noted
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from procession.core.effect import EffectState
-from procession.core.event import EventState
-from procession.core.ids import ChannelName, EffectId, EventId, TenantId, WorkerId
+from procession.core.effect import EffectDraft, EffectState
+from procession.core.event import EventState, NewEvent
+from procession.core.ids import ChannelName, EffectId, EventId, LaneId, TenantId, WorkerId
 from procession.core.lane import Phase, Side
 from procession.core.limits import DEDUP_KEEP_MIN
 from procession.core.pace import Pace
@@ -38,7 +38,6 @@ from tests.conformance.builders import (
     an_intake,
     seconds,
     some_terms,
-    the_lane,
 )
 from tests.conformance.harness import Harness
 from tests.conformance.picture import Picture
@@ -47,44 +46,11 @@ from tests.properties.alphabet import Draw, seldom
 from tests.properties.answers import all_has_ended, another_suspect_of_equal_rank, by_lane, new_era, nexts, swept
 from tests.properties.invariants import Watch
 from tests.properties.pair import Both, Pair
+from tests.properties.weights import WEIGHTS
 
 T = TypeVar("T")
 
 Act = Callable[[Harness, int], Awaitable[object]]
-
-WEIGHTS: Final = {
-    "accept": 8,
-    "play": 8,
-    "perform": 8,
-    "hurry": 4,
-    "pass_time": 8,
-    "overtake": 3,
-    "all_at_once": 5,
-    "sweep": 2,
-    "sight": 3,
-    "claim_turns": 3,
-    "claim_sends": 3,
-    "settle": 4,
-    "remember": 3,
-    "release": 2,
-    "renew": 2,
-    "begin": 3,
-    "record": 4,
-    "pass_long_time": 1,
-    "restart": 1,
-    "pause": 2,
-    "resume": 3,
-    "skip": 1,
-    "replay": 3,
-    "resolve": 2,
-    "cancel": 1,
-    "stop_sending": 1,
-    "release_halts": 3,
-    "begin_a_new_era": 1,
-    "look_into_quarantine": 1,
-    "change_the_directory": 1,
-}
-"""How often each act comes, against the others."""
 
 
 class LineMachine(RuleBasedStateMachine):
@@ -140,9 +106,7 @@ class LineMachine(RuleBasedStateMachine):
         """Several conversations want to send at once under one pace, and what their provider answers may be about all
         of them.
         """
-        new = [an_event(draw.randint(10, 99), lane=lane, hears=True) for lane in ("ann", "bob", "chat")]
-        self.known.update(dict.fromkeys(event.id for event in new))
-        self.agree(lambda harness, _: harness.store.accept(an_intake(*new)))
+        self._accept(*(an_event(draw.randint(10, 99), lane=lane, hears=True) for lane in ("ann", "bob", "chat")))
         turns, sends = len(self.turns), len(self.sends)
         self._claim_turns(ONE, TTL, suspects=False, alone=False)
         for turn in self.turns[turns:]:
@@ -179,6 +143,29 @@ class LineMachine(RuleBasedStateMachine):
         for place in range(max(0, sends - 3), sends):
             self._begin(place, draws.pace(draw))
             self._record(place, draw)
+
+    def unite(self, draw: Draw) -> None:
+        """Three people turn out to be one, while each of them has something open or waiting."""
+        tenant, people = draws.a_tenant_of(draw), draw.sample(draws.PEOPLE, 3)
+        for person in people:
+            self._accept(draws.of_person(draw, tenant, person))
+        turns, sends = len(self.turns), len(self.sends)
+        self._claim_turns(ONE, TTL, suspects=False, alone=False)
+        for turn in self.turns[turns:]:
+            if draw.random() < 0.5:
+                self._settle(turn, draw, draws.effects_of(draw, tenant, turn.first.id, people))
+        self._claim_sends(ONE, TTL)
+        for place in range(sends, len(self.sends)):
+            if draw.random() < 0.5:
+                self._begin(place, None)
+        if draw.random() < 0.5:
+            self._accept(*(draws.of_person(draw, tenant, person) for person in people))
+        self._accept(draws.of_person(draw, tenant, *draw.sample(people, 2)))
+        self._accept(draws.of_person(draw, tenant, *draw.sample(people, 2)))
+
+    def _accept(self, *new: NewEvent) -> None:
+        self.known.update(dict.fromkeys(event.id for event in new))
+        self.agree(lambda harness, _: harness.store.accept(an_intake(*new)))
 
     def all_at_once(self, draw: Draw) -> None:
         """Deliveries, ends of turns and sends come in while one another are under way."""
@@ -271,10 +258,11 @@ class LineMachine(RuleBasedStateMachine):
         if self.turns:
             self._settle(_recent(self.turns, draw), draw)
 
-    def _settle(self, turn: Both[HeldTurn], draw: Draw) -> None:
+    def _settle(self, turn: Both[HeldTurn], draw: Draw, effects: tuple[EffectDraft, ...] = ()) -> None:
         lease = turn.first.lease
         outcome = draws.outcome(draw)
         words = draws.settlement_words(draw, lease.tenant, turn.first.id, list(self.effects))
+        words["effects"] = effects or words["effects"]
         settlements = [a_settlement(each, outcome, **words) for each in turn.each]
         self.effects.update(dict.fromkeys((lease.tenant, effect.id) for effect in words["effects"]))
         for _ in self.once_or_twice(draw):
@@ -382,22 +370,25 @@ class LineMachine(RuleBasedStateMachine):
     # --- the operator's hand ---
 
     def pause(self, draw: Draw) -> None:
-        tenant, lane, wanted = draws.a_tenant_of(draw), draws.a_lane_of(draw), draws.pause(draw)
+        tenant, wanted = draws.a_tenant_of(draw), draws.pause(draw)
+        lane = draws.a_lane_id(draw, tenant)
         self.agree(
             lambda harness, _: harness.console.pause(
-                tenant, the_lane(lane, tenant), wanted.duration, actor=OPERATOR, keep_effects=wanted.keep_effects
+                tenant, lane, wanted.duration, actor=OPERATOR, keep_effects=wanted.keep_effects
             )
         )
 
     def resume(self, draw: Draw) -> None:
-        self._resume(draws.a_tenant_of(draw), draws.a_lane_of(draw))
+        tenant = draws.a_tenant_of(draw)
+        self._resume(tenant, draws.a_lane_id(draw, tenant))
 
-    def _resume(self, tenant: TenantId, lane: str) -> None:
-        self.agree(lambda harness, _: harness.console.resume(tenant, the_lane(lane, tenant), actor=OPERATOR))
+    def _resume(self, tenant: TenantId, lane: LaneId) -> None:
+        self.agree(lambda harness, _: harness.console.resume(tenant, lane, actor=OPERATOR))
 
     def skip(self, draw: Draw) -> None:
-        tenant, lane, side = draws.a_tenant_of(draw), draws.a_lane_of(draw), draw.choice(list(Side))
-        self.agree(lambda harness, _: harness.console.skip(tenant, the_lane(lane, tenant), actor=OPERATOR, side=side))
+        tenant, side = draws.a_tenant_of(draw), draw.choice(list(Side))
+        lane = draws.a_lane_id(draw, tenant)
+        self.agree(lambda harness, _: harness.console.skip(tenant, lane, actor=OPERATOR, side=side))
 
     def replay(self, draw: Draw) -> None:
         asides = self._asides()
@@ -513,7 +504,7 @@ class LineMachine(RuleBasedStateMachine):
         assert isinstance(doubts, list)
         for sides in lanes.values():
             if any(view.phase in (Phase.PARKED, Phase.PAUSED) or view.paused_until for view in sides):
-                self._resume(sides[0].tenant, sides[0].lane_key)
+                self._resume(sides[0].tenant, sides[0].lane)
         for tenant in (ACME, BOLT):
             self._release(tenant, None)
         for doubt in doubts:

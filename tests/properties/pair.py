@@ -135,6 +135,7 @@ def _turn(turn: HeldTurn) -> tuple[tuple[Event, ...], object]:
         turn.deaths_alone,
         turn.first_try_at,
         turn.heard_at,
+        turn.aliases,
     )
 
 

@@ -1,6 +1,6 @@
 """The machine finds what it is there to find: stores that differ from the reference in one thing each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -21,6 +21,14 @@ from tests.conformance.clock import ManualClock, SeededChance
 from tests.conformance.harness import Guarantee, Harness, Opened
 from tests.conformance.openers import memory
 from tests.properties.machine import LineMachine
+from tests.properties.wrong_merges import (
+    ForgetsNames,
+    LosesAWaitingEvent,
+    MovesInAnyOrder,
+    PlaysBothAtOnce,
+    RenamesWhatMoves,
+    TakesNewEventsAfterAll,
+)
 
 
 class WithoutFence(MemoryStore):
@@ -104,7 +112,22 @@ BROKEN: list[type[MemoryStore]] = [
     ForgetsFlushes,
     DeafToSightings,
     LeavesTheDead,
+    LosesAWaitingEvent,
+    PlaysBothAtOnce,
+    RenamesWhatMoves,
+    MovesInAnyOrder,
+    TakesNewEventsAfterAll,
+    ForgetsNames,
 ]
+
+BROKEN_IN_ITSELF: list[type[MemoryStore]] = [
+    LosesAWaitingEvent,
+    PlaysBothAtOnce,
+    RenamesWhatMoves,
+    MovesInAnyOrder,
+    TakesNewEventsAfterAll,
+]
+"""What the invariants find without anything to compare with."""
 
 
 GENEROUS = settings(
@@ -121,17 +144,31 @@ GENEROUS = settings(
 
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_store_that_differs_in_one_thing_is_found(broken: type[MemoryStore]) -> None:
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(machine_over(memory, opener_of(broken)), settings=GENEROUS)
+
+
+@pytest.mark.parametrize("broken", BROKEN_IN_ITSELF)
+def test_a_store_that_breaks_an_invariant_is_found_by_itself(broken: type[MemoryStore]) -> None:
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(machine_over(opener_of(broken)), settings=GENEROUS)
+
+
+def machine_over(*openers: Callable[[], Harness]) -> type[LineMachine]:
+    class Machine(LineMachine):
+        def harnesses(self) -> Sequence[Harness]:
+            return [opener() for opener in openers]
+
+        def restart(self, draw: object) -> None:
+            """The broken one keeps nothing over a restart; that is not what is to be found."""
+
+    return Machine
+
+
+def opener_of(broken: type[MemoryStore]) -> Callable[[], Harness]:
     async def opened(clock: ManualClock, chance: SeededChance) -> Opened:
         store = broken(clock=clock)
         secrets = MemorySecrets(store.tables, store.now)
         return Opened(store=store, console=store.console, directory=store.directory, secrets=secrets)
 
-    class Machine(LineMachine):
-        def harnesses(self) -> Sequence[Harness]:
-            return memory(), Harness(opened, Guarantee.NO_SQL)
-
-        def restart(self, draw: object) -> None:
-            """The broken one keeps nothing over a restart; that is not what is to be found."""
-
-    with pytest.raises(AssertionError):
-        run_state_machine_as_test(Machine, settings=GENEROUS)
+    return lambda: Harness(opened, Guarantee.NO_SQL)

@@ -31,7 +31,7 @@ def merge(book: Book, turns: Lane, into: Lane) -> None:
                 end_pause(book, each)
         row.merged_into, row.closing = heir.no, 1
         heir.merging += 1
-        book.changed(row)
+        book.changed(row)  # before a family is asked for: which lanes close is read from the file
         book.changed(heir)
     book.names.move(turns.tenant, turns.no, into.no)
     passes = any(each.paused and each.pause_pass > each.cursor for each in sides[1])
@@ -39,6 +39,8 @@ def merge(book: Book, turns: Lane, into: Lane) -> None:
     _move_sends(book, *sides[1])
     _move_reminders(book, turns, into)
     for row, heir in sides:
+        book.changed(row)
+        book.changed(heir)
         family = book.family(heir)
         _share_pause(book, row, heir, family, passes=passes)
         for each in family:
