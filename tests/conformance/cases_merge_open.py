@@ -12,6 +12,7 @@ from tests.conformance.acts import (
     ask_for,
     claim,
     claim_one,
+    claim_send,
     claim_sends,
     effect_seen,
     event_seen,
@@ -34,7 +35,7 @@ from tests.conformance.builders import (
     the_event,
     the_lane,
 )
-from tests.conformance.harness import Harness
+from tests.conformance.harness import Guarantee, Harness
 from tests.conformance.lines import line
 from tests.conformance.merging import a_named, bobs_effect, claim_of, lane_of, merge, played
 
@@ -251,3 +252,26 @@ async def test_what_is_open_in_the_middle_of_a_chain_waits_for_the_end_of_it(har
     await harness.console.resume(ACME, the_lane("carol"), actor=OPERATOR)
 
     assert await played(harness) == ["carol-1", "bob-1", "ann-98", "ann-99"]
+
+
+@line("X2", "G2", needs=(Guarantee.DURABLE,))
+async def test_what_moved_out_of_the_middle_of_a_chain_is_there_no_more(harness: Harness) -> None:
+    await accept(harness, a_named(9), a_named(9, "bob"))
+    for turn in await claim(harness):
+        await settle(harness, turn)
+    await ask_for(harness, an_effect(of=the_event(1, "carol"), lane="carol"), event=a_named(1, "carol"))
+    await claim_send(harness)
+    await merge(harness, "bob", "carol", n=98)
+    await claim_one(harness)
+    await accept(harness, a_named(2, "bob"))
+
+    await merge(harness, "ann", "bob")
+    waiting = [(await lane_seen(harness, lane)).waiting for lane in ("ann", "bob")]
+    await harness.reopen()
+    await pass_time(harness, TTL)
+    (open_turn,) = (*await claim(harness), *await claim(harness, suspects=True))
+    await settle(harness, open_turn)
+
+    assert waiting == [2, 1]
+    assert providers_ids(open_turn) == ["ann-98"]
+    assert await played(harness) == ["bob-2", "ann-99"]
