@@ -48,3 +48,21 @@ def memory(store: str, rate: int, seconds: float, as_json: bool) -> None:
 def scale(store: str, events: int, as_json: bool) -> None:
     """One lane of very many events, and very many lanes of one: memory, and the cost of a claim from first to last."""
     elsewhere.run("procession.testing.bench.driver:scale", store=store, events=events, as_json=as_json)
+
+
+@bench.command("whatsapp")
+@click.option("--store", type=click.Choice(["sqlite"]), default="sqlite", show_default=True, help="On this store.")
+@click.option("--rate", type=click.IntRange(1), default=200, show_default=True, help="Texts a second.")
+@click.option("--seconds", type=click.FloatRange(0.5), default=10.0, show_default=True, help="Of each round.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="The median of so many.")
+@_JSON
+def whatsapp(store: str, rate: int, seconds: float, rounds: int, as_json: bool) -> None:
+    """WhatsApp at a pace: how soon a webhook has its 200, beside a server without a store, and a person a reply."""
+    elsewhere.run(
+        "procession.testing.bench.driver:whatsapp",
+        store=store,
+        rate=rate,
+        seconds=seconds,
+        rounds=rounds,
+        as_json=as_json,
+    )

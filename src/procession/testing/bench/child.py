@@ -68,8 +68,7 @@ class Child:
     # --- what it costs ---
 
     def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return cpu_s(self.pid)
 
     def rss_mb(self) -> float:
         return self._status("VmRSS:")
@@ -81,6 +80,12 @@ class Child:
         text = Path(f"/proc/{self.pid}/status").read_text()
         line = next(line for line in text.splitlines() if line.startswith(field))
         return int(line.split()[1]) / 1024
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds of processor time that a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def engine(ground: Ground, *options: str, plays: bool = True) -> Child:

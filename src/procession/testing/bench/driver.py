@@ -17,6 +17,8 @@ from procession.testing.bench.memory import weigh
 from procession.testing.bench.scale import is_kept as scale_is_kept
 from procession.testing.bench.scale import many_lanes, one_lane
 from procession.testing.bench.table import facts, table
+from procession.testing.bench.whatsapp import is_kept as whatsapp_is_kept
+from procession.testing.bench.whatsapp import one_round
 
 RATIOS: Final = (
     Ratio(name="accept / floor", of="accept", to="floor_accept"),
@@ -32,6 +34,9 @@ RATIOS: Final = (
     Ratio(name="live / no store, cpu", of="no_store", to="live", figure="cpu_us"),
     Ratio(name="whole line / no store, cpu", of="no_store", to="whole_line", figure="cpu_us"),
 )
+
+
+ACK_TO_BARE: Final = Ratio(name="ack p99 / bare server's p99", of="whatsapp", to="bare", figure="p99_ms")
 
 
 def main(*, store: str, seconds: float, connections: int, rounds: int, as_json: bool, only: str = "") -> int:
@@ -79,6 +84,25 @@ def scale(*, store: str, events: int, as_json: bool) -> int:
         for name, figures in found.items():
             sys.stdout.write(f"{name}\n{facts(figures)}\n")
     return 0 if all(scale_is_kept(figures) for figures in found.values()) else 1
+
+
+def whatsapp(*, store: str, rate: int, seconds: float, rounds: int, as_json: bool) -> int:
+    """Exit status 1: slower than promised, or a reply that is missing, doubled or astray."""
+    before, done = _machine(), list[dict[str, Figures]]()
+    with tempfile.TemporaryDirectory(prefix="procession-bench-") as folder:
+        for number in range(1, rounds + 1):
+            done.append(one_round(Path(folder), rate=rate, seconds=seconds))
+            _progress(f"round {number} of {rounds}")
+            for name, figures in done[-1].items():
+                _progress(f"  {name}: {_short(figures)}")
+    found = medians(done)
+    ratio = ACK_TO_BARE.over(done)
+    if as_json:
+        settings: dict[str, object] = {"store": store, "rate": rate, "seconds": seconds, "rounds": rounds}
+        _print({**settings, "machine": before, "measures": found, "ratios": {ACK_TO_BARE.name: ratio}})
+    else:
+        sys.stdout.write(table(found, {ACK_TO_BARE.name: ratio}) + "\n" + facts(found["whatsapp"]))
+    return 0 if whatsapp_is_kept(found, ratio) else 1
 
 
 def _round(plan: Plan, only: frozenset[str]) -> dict[str, Figures]:

@@ -1,8 +1,9 @@
 """The floor: what one would write first. The same server and verification, and nothing shared between requests.
 
-    python -m procession.testing.bench.floor bare|ingress|accept|drain|live FILE
+    python -m procession.testing.bench.floor bare|meta|ingress|accept|drain|live FILE
 
 bare      verify and decode, and answer: what any server has to do that keeps nothing
+meta      the same, of WhatsApp's webhooks
 ingress   the same by this product's own ingress, over a store that keeps nothing
 accept    one INSERT, one COMMIT (synchronous=FULL) for each request, on a thread of its own; a unique key drops repeats
 drain     play what is there: one event a claim, one transaction for the claim, one for its end
@@ -31,6 +32,7 @@ from procession.ingress.asgi import body_of
 from procession.ingress.asgi_types import Receive, Scope, Send
 from procession.ingress.server import HttpServer
 from procession.testing.bench.deliveries import SECRET
+from procession.testing.whatsapp.line import SECRET as APP_SECRET
 
 T = TypeVar("T")
 Event = tuple[int, str, bytes]
@@ -114,6 +116,15 @@ def _end(number: int) -> Callable[[sqlite3.Connection], int]:
     return lambda connection: connection.execute(_DONE, (number,)).rowcount
 
 
+class Bare:
+    """Meta's: verified and decoded, answered and forgotten."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await body_of(receive)
+        msgspec.json.decode(body)
+        await _answer(send, good=_is_signed(scope, body, b"x-hub-signature-256", APP_SECRET.encode()))
+
+
 class Floor:
     def __init__(self, writer: OneByOne | None) -> None:
         self._writer = writer
@@ -127,8 +138,7 @@ class Floor:
         if good and self._writer is not None:
             await self._writer.put(_insert(document, body))
             self._rung.set()
-        await send({"type": "http.response.start", "status": 200 if good else 401, "headers": _FIELDS})
-        await send({"type": "http.response.body", "body": b"ok\n"})
+        await _answer(send, good=good)
 
     async def play(self, handler: Callable[[Event], object], *, stay: bool) -> None:
         async with asyncio.TaskGroup() as group:
@@ -151,11 +161,16 @@ class Floor:
                 return
 
 
-def _is_signed(scope: Scope, body: bytes) -> bool:
+async def _answer(send: Send, *, good: bool) -> None:
+    await send({"type": "http.response.start", "status": 200 if good else 401, "headers": _FIELDS})
+    await send({"type": "http.response.body", "body": b"ok\n"})
+
+
+def _is_signed(scope: Scope, body: bytes, header: bytes = b"x-signature-256", secret: bytes = SECRET) -> bool:
     headers = scope["headers"]
     assert isinstance(headers, list)
-    said = next((value for name, value in headers if name == b"x-signature-256"), b"")
-    return hmac.compare_digest(said, b"sha256=" + hmac.digest(SECRET, body, "sha256").hex().encode())
+    said = next((value for name, value in headers if name == header), b"")
+    return hmac.compare_digest(said, b"sha256=" + hmac.digest(secret, body, "sha256").hex().encode())
 
 
 def _say(what: object) -> None:
@@ -168,14 +183,15 @@ def _nothing(_event: Event) -> None:
 
 
 async def _run(mode: str, file: Path) -> None:
-    floor = Floor(None if mode == "bare" else OneByOne(file))
+    floor = Floor(None if mode in ("bare", "meta") else OneByOne(file))
     if mode == "drain":
         _say({"port": 0})
         began = time.monotonic()
         await floor.play(_nothing, stay=False)
         _say({"done": floor.done, "seconds": time.monotonic() - began})
         return
-    server = HttpServer(floor, host="127.0.0.1", port=0, on_listening=lambda port: _say({"port": port}))
+    app = Bare() if mode == "meta" else floor
+    server = HttpServer(app, host="127.0.0.1", port=0, on_listening=lambda port: _say({"port": port}))
     async with asyncio.TaskGroup() as group:
         if mode == "live":
             group.create_task(floor.play(_nothing, stay=True))

@@ -1,4 +1,4 @@
-"""The application that is measured: a handler that does nothing, one that replies, one that notes how late it began."""
+"""The application that is measured: handlers that do nothing, reply, or note how late they began."""
 
 import atexit
 import json
@@ -21,6 +21,12 @@ async def quiet(turn: Turn) -> None:
 @app.on("reply")
 async def reply(turn: Turn) -> None:
     turn.reply("Danke, wir melden uns.")
+
+
+@app.on("whatsapp.text")
+async def echo(turn: Turn) -> None:
+    """The beginning of a text says when it was sent: see `texts`."""
+    turn.reply(f"{(turn.event.text or '').partition(' ')[0]} Danke, wir melden uns.")
 
 
 @app.on("timed")

@@ -19,7 +19,9 @@ import uvloop
 
 from procession.testing.bench.deliveries import LANES, request, some
 from procession.testing.bench.figures import Answers
+from procession.testing.bench.texts import text_request
 
+REQUESTS: Final = {"plain": request, "whatsapp": text_request}
 _LAST_WAIT_S: Final = 10.0
 """For answers to what was sent last."""
 
@@ -38,6 +40,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """0: as fast as answers come."""
     lanes: int = LANES
     redelivered: bool = True
+    source: str = "plain"
+    """Whose webhooks: of REQUESTS. Others than plain ones are paced."""
     repeat: bool = False
     """Begin again with the first request: for servers that keep nothing."""
 
@@ -150,7 +154,7 @@ async def _until_over(order: Order, clients: list[Client]) -> None:
 
 async def _paced(order: Order, clients: list[Client]) -> None:
     """One each so often, whatever the answers do; latency counts from the moment at which it should have been sent."""
-    loop, between = asyncio.get_running_loop(), 1 / order.per_second
+    loop, between, made = asyncio.get_running_loop(), 1 / order.per_second, REQUESTS[order.source]
     begin = loop.time()
     for number in range(round(order.seconds * order.per_second)):
         due = begin + number * between
@@ -162,7 +166,7 @@ async def _paced(order: Order, clients: list[Client]) -> None:
             continue
         clients.remove(client)
         clients.append(client)
-        whole = request(
+        whole = made(
             f"{order.prefix}.{number:x}", lane=number % order.lanes, kind=order.kind, sent=time.monotonic() - late
         )
         client.send(whole, time.perf_counter() - late)
