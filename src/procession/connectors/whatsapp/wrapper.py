@@ -34,6 +34,7 @@ AROUND_BYTES_MAX: Final = 4 * 1024
 """Of each thing that is kept beside every element: ten times what Meta sends. Ten thousand elements may share one of
 these, so that without a bound three signed megabytes would become gigabytes here and in the store.
 """
+_FIELD_CHARS_MAX: Final = 256
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "messages": (MESSAGES, STATUSES, ERRORS),
     "smb_message_echoes": (ECHOES, ERRORS),
@@ -155,7 +156,10 @@ def _of_change(change: Pair, outer: Around, *, doubled: bool) -> Iterator[Elemen
     elif doubled and not reason:
         reason = _twice(doubled_at_top(value.raw))
     inner = {} if value is None or reason else value.fields()
-    reason = reason or _too_long(fields, "field") or _too_long(inner, "metadata")
+    # Its characters are counted: it is written anew beside each element, where a character may take twelve bytes.
+    if field is not None and isinstance(field.read, str) and len(field.read) > _FIELD_CHARS_MAX:
+        reason = reason or f"field has more than {_FIELD_CHARS_MAX} characters"
+    reason = reason or _too_long(inner, "metadata")
     if reason or field is None or value is None:
         yield Unreadable(reason=reason, body=_in_entries(_in_entry(outer, change.raw)))
         return

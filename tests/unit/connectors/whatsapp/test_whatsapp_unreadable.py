@@ -245,6 +245,20 @@ def test_what_stands_around_a_hundred_elements_is_not_kept_a_hundred_times(part:
     assert [arrival.provider_id for arrival in found.arrivals] == ["wamid.A"]
 
 
+@pytest.mark.parametrize("length", [255, 256, 257, 500, 1000])
+def test_a_field_of_strange_characters_reads_again_as_it_did(length: int) -> None:
+    """Escaped, each takes twelve bytes: what was short enough once must be so when it is read again."""
+    raw = json.dumps(
+        {"object": OBJECT, "entry": [entry(change({"event": "x"}, "\U0001f600" * length))]}, ensure_ascii=False
+    ).encode()
+
+    found = parsed(raw, channel(waba=WABA))
+    again = parsed(found.arrivals[0].payload if found.arrivals else found.unreadable[0].body, channel(waba=WABA))
+
+    assert len(found.arrivals) == (1 if length <= 256 else 0)
+    assert (again.arrivals, len(again.unreadable)) == (found.arrivals, len(found.unreadable))
+
+
 def test_a_contact_that_is_too_long_is_not_kept_beside_each_message() -> None:
     named = {"wa_id": PHONE, "user_id": "DE.5", "profile": {"name": LONG}}
 
