@@ -41,7 +41,7 @@ def _table(found: tuple[LaneView, ...]) -> None:
                 view.oldest_at,
                 view.tries,
                 view.paused_until or view.wake_at,
-                view.reason,
+                view.reason or ("" if view.merged_into is None else f"merged into {view.merged_into}"),
             )
             for view in found
         ),
