@@ -52,6 +52,9 @@ T = TypeVar("T")
 
 Act = Callable[[Harness, int], Awaitable[object]]
 
+ROUNDS_MAX = 200
+"""Until all has ended: a round plays one turn of each lane, and all that was accepted may be one person's by then."""
+
 
 class LineMachine(RuleBasedStateMachine):
     """Subclasses say over which stores: the first is the reference."""
@@ -487,7 +490,7 @@ class LineMachine(RuleBasedStateMachine):
         self._let_send(paused=False)
         everybody = a_snapshot(a_tenant(ACME), a_tenant(BOLT))
         self.agree(lambda harness, _: harness.directory.change(everybody, actor=OPERATOR))
-        for _ in range(40):
+        for _ in range(ROUNDS_MAX):
             for _ in range(3):
                 self.pair.advance(seconds(15))
                 self.sweep(Random(0))
