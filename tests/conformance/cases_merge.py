@@ -4,6 +4,7 @@ import pytest
 
 from procession.core.event import EventState
 from procession.core.lane import Phase, Side
+from procession.core.limits import DEDUP_KEEP_MIN
 from procession.core.turn import Delay, ReminderDraft, SetAside
 from procession.core.verdict import Fate
 from tests.conformance.acts import (
@@ -21,6 +22,7 @@ from tests.conformance.acts import (
 )
 from tests.conformance.builders import (
     ACME,
+    MANY,
     OPERATOR,
     TICK,
     a_step,
@@ -365,3 +367,23 @@ async def test_a_settlement_that_was_kept_before_the_merge_is_kept_again(harness
 
     assert (again.fate, again.next) == (Fate.KEPT, None)
     assert await sent(harness) == [bobs_effect()]
+
+
+@line("P1", "P2", "X1")
+async def test_what_has_ended_is_forgotten_wherever_it_ended_and_the_lane_is_not(harness: Harness) -> None:
+    await accept(harness, a_named())
+    await settle(harness, await claim_one(harness))
+    await set_aside(harness, 1)
+    await settle(harness, await a_running_turn(harness, a_named(2, "bob")))
+    await accept(harness, a_named(3, "bob"))
+    await merge(harness)
+    await played(harness)
+    harness.clock.advance(DEDUP_KEEP_MIN + TICK)
+
+    pruned = await harness.store.prune(DEDUP_KEEP_MIN, MANY)
+    (again,) = await accept(harness, an_event(3, lane="bob"))
+    replayed = await harness.console.replay(ACME, the_event(1, "bob"), actor=OPERATOR)
+
+    assert (pruned.rows, again.fresh, again.seq, replayed) == (4, True, 4, True)
+    assert await lane_of(harness, 3, "bob") == the_lane()
+    assert await played(harness) == ["bob-3", "bob-1"]

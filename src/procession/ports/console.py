@@ -221,8 +221,8 @@ class Console(Protocol):
         reason: str = "",
     ) -> bool:
         """Stop both sides: no turn is claimed, no effect begun, until the duration is over or `resume`. A running turn
-        may settle; an armed effect comes to its end. Effects that waited are cancelled at the end, unless kept. False:
-        paused already so.
+        may settle; an armed effect comes to its end. Effects that waited are cancelled at the end, unless kept. Lanes
+        that are one by now are paused and resumed together (ports.store X1). False: paused already so.
         """
         ...
 
@@ -233,15 +233,16 @@ class Console(Protocol):
     async def skip(
         self, tenant: TenantId, lane: LaneId, *, actor: str, side: Side = Side.TURNS
     ) -> EventId | EffectId | None:
-        """Pass the head of a lane that nobody holds: the turn's events become SKIPPED, or the effect does. None: no
-        head.
+        """Pass the head of a lane that nobody holds: the turn's events become SKIPPED, or the effect does. Of lanes
+        that are one by now, the head that has to come to its end first. None: no head.
         """
         ...
 
     async def replay(self, tenant: TenantId, event: EventId, *, actor: str) -> bool:
         """Play a set-aside event once more: one more try of the same event, as its own turn, before whatever waits in
-        its lane (it keeps its seq; the lane's order among replayed ones is that of their seqs). Its remembered steps
-        hold. Effects that its earlier tries flushed are not repeated. False: it is not set aside (any more).
+        its lane (it keeps its seq; the lane's order among replayed ones is that of their seqs). If that lane was
+        merged, it comes last in the one that goes on (ports.store X2). Its remembered steps hold. Effects that its
+        earlier tries flushed are not repeated. False: it is not set aside (any more).
         """
         ...
 
