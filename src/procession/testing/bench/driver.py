@@ -81,8 +81,7 @@ def scale(*, store: str, events: int, as_json: bool) -> int:
     if as_json:
         _print({"store": store, "machine": _machine(), "events": events, **found})
     else:
-        for name, figures in found.items():
-            sys.stdout.write(f"{name}\n{facts(figures)}\n")
+        sys.stdout.write(_facts_of_each(found))
     return 0 if all(scale_is_kept(figures) for figures in found.values()) else 1
 
 
@@ -101,8 +100,12 @@ def whatsapp(*, store: str, rate: int, seconds: float, rounds: int, as_json: boo
         settings: dict[str, object] = {"store": store, "rate": rate, "seconds": seconds, "rounds": rounds}
         _print({**settings, "machine": before, "measures": found, "ratios": {ACK_TO_BARE.name: ratio}})
     else:
-        sys.stdout.write(table(found, {ACK_TO_BARE.name: ratio}) + "\n" + facts(found["whatsapp"]))
+        sys.stdout.write(table(found, {ACK_TO_BARE.name: ratio}) + "\n" + _facts_of_each(found))
     return 0 if whatsapp_is_kept(found, ratio) else 1
+
+
+def _facts_of_each(found: dict[str, Figures]) -> str:
+    return "\n".join(f"{name}\n{facts(figures)}" for name, figures in found.items())
 
 
 def _round(plan: Plan, only: frozenset[str]) -> dict[str, Figures]:

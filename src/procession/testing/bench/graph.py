@@ -1,6 +1,8 @@
-"""The simulated Graph in a process of its own, which posts its statuses to the engine; GRAPH_FILE says what it took.
+"""The simulated Graph in a process of its own; GRAPH_FILE says what it took.
 
-python -m procession.testing.bench.graph PORT_OF_THE_ENGINE
+    python -m procession.testing.bench.graph PORT_OF_THE_ENGINE SILENT
+
+SILENT 1: it posts no statuses to the engine. 0: all of each send, some of them together, and some twice.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from typing import Final
 import uvloop
 
 from procession.testing.bench.texts import SEED, SHAPE, sent_at
+from procession.testing.whatsapp.faults import Faults
 from procession.testing.whatsapp.line import ENDPOINT, SECRET
 from procession.testing.whatsapp.rules import Rules
 from procession.testing.whatsapp.target import Target
@@ -36,11 +39,13 @@ class MachineClock:
         return time.monotonic()
 
 
-async def serve(target: Target) -> World:
+async def serve(target: Target, faults: Faults) -> World:
     """Until SIGTERM."""
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    async with on_wires(target, clock=MachineClock(), secret=SECRET.encode(), seed=SEED, shape=SHAPE, rules=_RULES) as (
+    async with on_wires(
+        target, clock=MachineClock(), secret=SECRET.encode(), seed=SEED, shape=SHAPE, rules=_RULES, faults=faults
+    ) as (
         world,
         server,
     ):
@@ -66,7 +71,8 @@ def found(world: World, began: float) -> dict[str, object]:
 
 
 def main() -> None:
-    world = uvloop.run(serve(Target(host="127.0.0.1", port=int(sys.argv[1]), path=f"/hooks/{ENDPOINT}")))
+    target = Target(host="127.0.0.1", port=int(sys.argv[1]), path=f"/hooks/{ENDPOINT}")
+    world = uvloop.run(serve(target, Faults(status_lost=float(sys.argv[2]))))
     began = time.monotonic() - world.time.seconds()
     Path(GRAPH_FILE).write_text(json.dumps(found(world, began)))
 

@@ -39,6 +39,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     per_second: float = 0.0
     """0: as fast as answers come."""
     lanes: int = LANES
+    first_lane: int = 0
     redelivered: bool = True
     source: str = "plain"
     """Whose webhooks: of REQUESTS. Others than plain ones are paced."""
@@ -167,7 +168,10 @@ async def _paced(order: Order, clients: list[Client]) -> None:
         clients.remove(client)
         clients.append(client)
         whole = made(
-            f"{order.prefix}.{number:x}", lane=number % order.lanes, kind=order.kind, sent=time.monotonic() - late
+            f"{order.prefix}.{number:x}",
+            lane=order.first_lane + number % order.lanes,
+            kind=order.kind,
+            sent=time.monotonic() - late,
         )
         client.send(whole, time.perf_counter() - late)
 

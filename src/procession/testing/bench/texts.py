@@ -1,4 +1,4 @@
-"""What people write on WhatsApp, as Meta posts it: two thousand people of forty numbers, about 1 KB each.
+"""What people write on WhatsApp, as Meta posts it: four thousand people of forty numbers, about 1 KB each.
 
 The text begins with the moment of its sending, on the machine's monotonic clock, which all its processes share: a reply
 that begins with the same tells whoever gets it how long it took.
@@ -14,7 +14,7 @@ from procession.testing.whatsapp.shape import Shape, numbers_of, people_of
 from procession.testing.whatsapp.webhook import delivery_of, signed, text_element
 
 SEED: Final = 0
-SHAPE: Final = Shape(numbers=40, people=50, odd=0.0, shared=0.0, moves=0.0)
+SHAPE: Final = Shape(numbers=40, people=100, odd=0.0, shared=0.0, moves=0.0)
 NUMBERS: Final = numbers_of(SHAPE, SEED)
 PEOPLE: Final = people_of(SHAPE, NUMBERS, SeededChance(SEED).of("people"))
 WARM: Final = "warm"

@@ -114,7 +114,7 @@ class Crowd:
 
 def words_of(n: int) -> str:
     """What people say in their nth text."""
-    return WORDS[n % len(WORDS)]
+    return WORDS[(n - 1) % len(WORDS)]
 
 
 def _answered(person: Person) -> int:

@@ -57,7 +57,7 @@ def test_a_large_terminal_shows_every_shop_its_conversations_and_a_handset_each(
     assert max(map(len, lines)) <= WIDTH
     shows(lines, "repeats dropped", "doubts proven", "0 wrong", "0 twice", "0 astray", "kill -9 the engine")
     shows(lines, "ana · bistro", "ana · sushi", "ana · tapas", "ben · pizzeria", "70 waiting", "waits for delivered")
-    shows(lines, "are you there? #1 ✓✓", "#1 step 1: looking", "#1 step 2: found one", "#1 step 3: booked!")
+    shows(lines, "hello #1 ✓✓", "#1 step 1: looking", "#1 step 2: found one", "#1 step 3: booked!")
 
 
 @pytest.mark.parametrize("height", [24, 30])
@@ -94,7 +94,7 @@ def test_a_text_that_was_overtaken_is_marked_as_late(tmp_path: Path) -> None:
     own.time.move(20)
     looked(show)
 
-    shows(drawn(show), "are you there? #1 late ✓✓", "i need a table #2 ✓✓")
+    shows(drawn(show), "hello #1 late ✓✓", "are you there? #2 ✓✓")
 
 
 def test_a_dead_engine_cannot_be_overlooked(tmp_path: Path) -> None:
