@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,40 @@ async def test_a_bot_that_answers_backwards_makes_the_demo_fail(tmp_path: Path) 
     assert result.out_of_order > 0
     assert result.told.wrong
     assert said(result)[0].startswith("FAILED")
+
+
+def test_a_terminal_that_is_closed_leaves_no_engine_behind(tmp_path: Path) -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "procession.cli", "demo"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TERM": "dumb", "TMPDIR": str(tmp_path)},
+    )
+    assert demo.stdout is not None
+    with demo.stdout:
+        while "procession serve runs" not in demo.stdout.readline():
+            assert demo.poll() is None
+    assert engines_in(tmp_path)
+
+    demo.send_signal(signal.SIGHUP)
+    demo.wait(PATIENCE_S)
+
+    assert engines_in(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def engines_in(folder: Path) -> list[int]:
+    """Processes that work in a folder below this one."""
+    return [
+        int(process.name)
+        for process in Path("/proc").iterdir()
+        if process.name.isdecimal() and str(working_folder(process)).startswith(str(folder))
+    ]
+
+
+def working_folder(process: Path) -> Path | None:
+    try:
+        return (process / "cwd").readlink()
+    except OSError:
+        return None  # it has ended meanwhile, or is somebody else's

@@ -25,7 +25,8 @@ def main(*, seconds: float, seed: int, as_json: bool, clock: Clock) -> int:
 
 async def _run(show: Show, *, as_json: bool) -> Verdict:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # A terminal that is closed must not leave the engine behind either.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, show.end)
     if as_json:
         result = await show.run()
