@@ -181,7 +181,8 @@ def _of_value(
     for part in known:
         pairs = fields[part].parts()
         if pairs is None:
-            body = _wrapped(around, WHOLE, value.raw)
+            # That part alone: what else the value holds is read, and read once.
+            body = _wrapped(around, WHOLE, _value(around, **{part: fields[part].raw}))
             yield Unreadable(reason=f"{part} is no list", body=body)
             continue
         for pair in pairs:
@@ -266,14 +267,14 @@ def _wrapped(around: Around, part: str, raw: bytes) -> bytes:
     if part == HISTORY and around.chunk is not None:
         raw = _object(metadata=_raw(around.chunk), threads=_list(raw))
     if part != WHOLE:
-        value = _object(
-            messaging_product=b'"whatsapp"',
-            metadata=_raw(around.metadata),
-            contacts=None if around.contact is None else _list(around.contact.raw),
-            **{part: _list(raw)},
-        )
+        contacts = None if around.contact is None else _list(around.contact.raw)
+        value = _value(around, contacts=contacts, **{part: _list(raw)})
     change = _object(field=json.dumps(around.field).encode(), value=value)
     return _in_entries(_in_entry(around, change))
+
+
+def _value(around: Around, **parts: bytes | None) -> bytes:
+    return _object(messaging_product=b'"whatsapp"', metadata=_raw(around.metadata), **parts)
 
 
 def _in_entry(around: Around, change: bytes) -> bytes:

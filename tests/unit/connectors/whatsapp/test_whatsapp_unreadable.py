@@ -182,6 +182,18 @@ def test_a_name_twice_deep_in_the_content_is_the_contents_own() -> None:
     assert found.text == "hello"
 
 
+@pytest.mark.parametrize("broken", [None, 7, "text", {"a": 1}])
+def test_a_part_that_is_no_list_is_kept_without_what_stands_beside_it(broken: object) -> None:
+    raw = body(entry(change(value(messages=broken, statuses=[status()], errors=[{"code": 1}]))))
+
+    found = parsed(raw)
+    again = parsed(found.unreadable[0].body)
+
+    assert (len(found.arrivals), len(found.sightings), len(found.unreadable)) == (1, 1, 1)
+    # Read again, it is no second event and no second sighting.
+    assert (again.arrivals, again.sightings, len(again.unreadable)) == ((), (), 1)
+
+
 # --- bounds ---
 
 
