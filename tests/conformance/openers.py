@@ -1,5 +1,6 @@
 """How each store is opened for the suite, and what it declares."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from procession.storage.directory import StoredDirectory
 from procession.storage.memory import MemoryStore
 from procession.storage.memory.rows import Tables
 from procession.storage.memory.secrets import MemorySecrets
+from procession.storage.postgres.store import PostgresStore
 from procession.storage.secrets import StoredSecrets
 from procession.storage.sqlite.store import SqliteStore
 from tests.conformance.clock import ManualClock, SeededChance
@@ -46,3 +48,13 @@ def folder_in_memory() -> Iterator[Path]:
     shared_memory = Path("/dev/shm")
     with TemporaryDirectory(prefix="procession-", dir=shared_memory if shared_memory.is_dir() else None) as folder:
         yield Path(folder)
+
+
+def postgres(url: str) -> Harness:
+    """On a database that is empty, or was emptied by `emptied`."""
+
+    async def opened(clock: ManualClock, chance: SeededChance) -> Opened:
+        store = await asyncio.to_thread(PostgresStore.open, url, clock=clock, chance=chance, own_time=True)
+        return Opened(store=store, console=store.console, directory=store.directory, secrets=store.secrets)
+
+    return Harness(opened, Guarantee.DURABLE, Guarantee.CLOSES, Guarantee.SCALES, Guarantee.NO_SQL)

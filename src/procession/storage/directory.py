@@ -63,6 +63,7 @@ def _load(rows: Rows) -> Snapshot:
 
 def _apply(book: Book, wanted: Snapshot, actor: str) -> tuple[Snapshot, tuple[Change, ...]]:
     rows = book.rows
+    book.hold("directory")
     after, changes = merged(_load(rows), wanted, _busy(rows))
     if changes:
         _save(rows, after)

@@ -30,6 +30,7 @@ class StoredSecrets:
 
     async def put(self, tenant: TenantId, name: SecretName, sealed: Sealed, *, seals_max: int, actor: str) -> bool:
         def write(book: Book) -> bool:
+            _hold(book, tenant)
             if not _count(book, tenant, sealed.key_version, seals_max):
                 return False
             _store(book, tenant, name, sealed)
@@ -42,6 +43,7 @@ class StoredSecrets:
         self, tenant: TenantId, name: SecretName, before: Sealed, after: Sealed, *, seals_max: int
     ) -> bool:
         def write(book: Book) -> bool:
+            _hold(book, tenant)
             there = book.execute("secrets.is_there", (tenant, name, before.key_version, before.box)).fetchone()
             if there is None or not _count(book, tenant, after.key_version, seals_max):
                 return False
@@ -76,6 +78,7 @@ class StoredSecrets:
 
     async def add_key(self, tenant: TenantId, key: WrappedKey, *, actor: str) -> bool:
         def write(book: Book) -> bool:
+            _hold(book, tenant)
             row = {"tenant": tenant, "version": key.version, "box": key.box}
             added = book.execute("secrets.add_key", row).rowcount == 1
             if added:
@@ -95,8 +98,11 @@ class StoredSecrets:
         return await self._reach.write(write)
 
     async def remove_key(self, tenant: TenantId, version: int) -> bool:
-        row = {"tenant": tenant, "version": version}
-        return await self._reach.write(lambda book: book.execute("secrets.remove_key", row).rowcount == 1)
+        def write(book: Book) -> bool:
+            _hold(book, tenant)
+            return book.execute("secrets.remove_key", {"tenant": tenant, "version": version}).rowcount == 1
+
+        return await self._reach.write(write)
 
     # --- opening ---
 
@@ -106,6 +112,11 @@ class StoredSecrets:
             book.execute("secrets.forget_opens", (book.now - _OPENS_KEEP,))
 
         await self._reach.write(write)
+
+
+def _hold(book: Book, tenant: TenantId) -> None:
+    """A key is not removed while something is being sealed under it, and no version is given twice."""
+    book.hold(f"secrets/{tenant}")
 
 
 def _count(book: Book, tenant: TenantId, version: int, seals_max: int) -> bool:

@@ -19,13 +19,13 @@ from typing import Any, Final
 from procession.core.ids import LaneId, TenantId, WorkerId
 from procession.core.lane import Lease, Side
 from procession.storage.instants import moment
-from procession.storage.ledger import effect as effects
 from procession.storage.ledger import lane as lanes
 from procession.storage.ledger.effect import Sent
 from procession.storage.ledger.lane import HELD, Lane
 from procession.storage.ledger.names import Names
 from procession.storage.ledger.outlet import Outlet, new_outlet
 from procession.storage.ledger.shares import Share, Shares
+from procession.storage.ledger.tally import ENDED_AS, NO_TALLY
 from procession.storage.rows import Rows
 
 _LOAD_LANE: Final = "book.load_lane"
@@ -34,9 +34,9 @@ _SAVE_LANE: Final = "book.save_lane"
 _GROW_LANE: Final = "book.grow_lane"
 _CLOSING: Final = "merge.closing"
 
-_LANE_VALUES: Final[Callable[[Lane], tuple[Any, ...]]] = attrgetter(*Lane.COLUMNS[Lane.COLUMNS.index("phase") :], "no")
+LANE_VALUES: Final[Callable[[Lane], tuple[Any, ...]]] = attrgetter(*Lane.COLUMNS[Lane.COLUMNS.index("phase") :], "no")
 """Of save_lane and insert_lane: every column from `phase` on, in the table's order, then the number."""
-_EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
+EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
     "state",
     "attempts",
     "tries",
@@ -61,36 +61,6 @@ _EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
 LANES_KEPT_MAX: Final = 4_096
 """Lanes that stay in memory between operations: about 4 MB."""
 
-_ENDED_AS: Final = {
-    effects.CONFIRMED: "confirmed",
-    effects.REFUSED: "refused",
-    effects.CANCELLED: "cancelled",
-    effects.SKIPPED: "effects_skipped",
-}
-
-
-_NO_TALLY: Final = dict.fromkeys(
-    (
-        "accepted",
-        "duplicates",
-        "dropped",
-        "placed",
-        "done",
-        "set_aside",
-        "replayed",
-        "skipped",
-        "lanes",
-        "asked",
-        "confirmed",
-        "refused",
-        "cancelled",
-        "effects_skipped",
-        "resent",
-        "gates_expired",
-    ),
-    0,
-)
-
 
 class Book:
     def __init__(self, rows: Rows, shares: Shares) -> None:
@@ -98,6 +68,8 @@ class Book:
         self.execute = rows.execute
         self.shares = shares
         self.names = Names(rows)
+        self.alone = True
+        """Nobody else writes to these rows."""
         self.now = 0
         """The instant of the present batch."""
         self.era = 0
@@ -120,6 +92,9 @@ class Book:
         self._changed_effects: dict[int, Sent] = {}
         self._outlets: dict[tuple[int, str], Outlet] = {}
         self._changed_outlets: dict[tuple[int, str], Outlet] = {}
+
+    def hold(self, what: str) -> None:
+        """Nobody else does this until the transaction ends. Where one process owns the file, nobody else could."""
 
     @property
     def moment(self) -> datetime:
@@ -302,7 +277,7 @@ class Book:
         if self._grown_lanes:
             for no, lane in self._grown_lanes.items():
                 if no not in self._changed_lanes:
-                    self.execute(_GROW_LANE, (lane.next_seq, lane.heard_at, no, lane.kept_epoch))
+                    self._write_growth(lane)
             self._grown_lanes.clear()
         if self._changed_lanes:
             self._flush_lanes()
@@ -311,7 +286,7 @@ class Book:
             self._effects.clear()
             self._effects_at.clear()
         if self._changed_outlets:
-            self.rows.executemany("book.save_outlet", [each.row for each in self._changed_outlets.values()])
+            self._write_outlets()
             self._changed_outlets.clear()
         if len(self._lanes) > LANES_KEPT_MAX:
             self._lanes.clear()
@@ -342,8 +317,8 @@ class Book:
         if self.tally:
             rows: dict[int, dict[str, int]] = {}
             for (tenant, column), amount in self.tally.items():
-                rows.setdefault(tenant, {"tenant": tenant, **_NO_TALLY})[column] += amount
-            self.rows.executemany("book.tally", rows.values())
+                rows.setdefault(tenant, {"tenant": tenant, **NO_TALLY})[column] += amount
+            self._write_tallies(rows)
             self.tally.clear()
 
     def forget(self) -> None:
@@ -361,13 +336,11 @@ class Book:
         self.tally.clear()
 
     def _save_lane(self, lane: Lane) -> None:
-        values = _LANE_VALUES(lane)
         if lane.fresh:
-            self.execute(_INSERT_LANE, (*values, lane.tenant, lane.lane, lane.side, lane.key, lane.channel))
+            self._write_new(lane)
             lane.fresh = False
         else:
-            written = self.execute(_SAVE_LANE, (*values, lane.kept_epoch)).rowcount
-            assert written == 1, f"lane {lane.no} was not under epoch {lane.kept_epoch} any more"
+            self._write_changes(lane)
         suspect = lane.deaths > 0
         if lane.kept_phase != lane.phase or lane.kept_suspect is not suspect:
             before = (lane.kept_phase, lane.kept_suspect)
@@ -376,11 +349,33 @@ class Book:
         lane.kept_epoch = lane.epoch
 
     def _save_effect(self, sent: Sent) -> None:
-        self.execute("book.save_effect", _EFFECT_VALUES(sent))
-        if sent.state != sent.kept_state and sent.state in _ENDED_AS:
-            self.tally[sent.tenant, _ENDED_AS[sent.state]] += 1
+        self._write_effect(sent)
+        if sent.state != sent.kept_state and sent.state in ENDED_AS:
+            self.tally[sent.tenant, ENDED_AS[sent.state]] += 1
         if sent.resends != sent.kept_resends:
             self.tally[sent.tenant, "resent"] += sent.resends - sent.kept_resends
         if sent.gate_expired != sent.kept_gate_expired:
             self.tally[sent.tenant, "gates_expired"] += 1
         sent.kept_state, sent.kept_resends, sent.kept_gate_expired = sent.state, sent.resends, sent.gate_expired
+
+    # --- how rows are written, where the lock of the file is all the locks there are ---
+
+    def _write_new(self, lane: Lane) -> None:
+        named = (lane.tenant, lane.lane, lane.side, lane.key, lane.channel)
+        self.execute(_INSERT_LANE, (*LANE_VALUES(lane), *named))
+
+    def _write_changes(self, lane: Lane) -> None:
+        written = self.execute(_SAVE_LANE, (*LANE_VALUES(lane), lane.kept_epoch)).rowcount
+        assert written == 1, f"lane {lane.no} was not under epoch {lane.kept_epoch} any more"
+
+    def _write_growth(self, lane: Lane) -> None:
+        self.execute(_GROW_LANE, (lane.next_seq, lane.heard_at, lane.no, lane.kept_epoch))
+
+    def _write_effect(self, sent: Sent) -> None:
+        self.execute("book.save_effect", EFFECT_VALUES(sent))
+
+    def _write_outlets(self) -> None:
+        self.rows.executemany("book.save_outlet", [each.row for each in self._changed_outlets.values()])
+
+    def _write_tallies(self, rows: dict[int, dict[str, int]]) -> None:
+        self.rows.executemany("book.tally", rows.values())

@@ -1,7 +1,7 @@
 """Claim: fair between tenants, within shares, whole turns (C1 to C6)."""
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 from procession.core.event import Event
 from procession.core.ids import ChannelName, EventId, LaneId, TenantId
@@ -72,23 +72,26 @@ def _lanes_of(book: Book, statement: str, whose: list[Share]) -> list[tuple[Lane
     """One lane for each time that a tenant is named, in that order, each tenant's longest ready first."""
     found: dict[int, list[tuple[Lane, EventRow | None]]] = {}
     for no, count in Counter([share.no for share in whose]).items():
-        rows = book.execute(statement, (no, count)).fetchall()
-        assert len(rows) == count, "the counts of fairness are not those of the file"
         found[no] = [
             (book.adopt(row[:_LANE_COLUMNS]), None if row[_LANE_COLUMNS] is None else row[_LANE_COLUMNS:])
-            for row in reversed(rows)
+            for row in reversed(_taken(book, statement, no, count))
         ]
-    return [found[share.no].pop() for share in whose]
+    return [found[share.no].pop() for share in whose if found[share.no]]
 
 
 def _pick_sends(book: Book, ask: Ask) -> list[Lane]:
     whose = book.shares.pick(SENDS, ask.pools, ask.lanes_max, _clean)
     found: dict[int, list[Lane]] = {}
     for no, count in Counter([share.no for share in whose]).items():
-        rows = book.execute("claim.ready_sends", (no, count)).fetchall()
-        assert len(rows) == count, "the counts of fairness are not those of the file"
-        found[no] = [book.adopt(row) for row in reversed(rows)]
-    return [found[share.no].pop() for share in whose]
+        found[no] = [book.adopt(row) for row in reversed(_taken(book, "claim.ready_sends", no, count))]
+    return [found[share.no].pop() for share in whose if found[share.no]]
+
+
+def _taken(book: Book, statement: str, tenant: int, count: int) -> list[tuple[Any, ...]]:
+    """Fewer than were counted only where others may have taken some since."""
+    rows = book.execute(statement, (tenant, count)).fetchall()
+    assert len(rows) == count or not book.alone, "the counts of fairness are not those of the file"
+    return rows
 
 
 def _clean(_share: Share, standing: Standing) -> int:

@@ -71,7 +71,7 @@ class Names:
             known = self.find(tenant, channel, name)
             if known is not None:
                 self._of_lane.pop(known.lane, None)
-            self._execute("names.lead", (tenant, channel, name, lane, self.newest, retired_at))
+            self._write((tenant, channel, name, lane, self.newest, retired_at), known)
             self._found[tenant, channel, name] = Led(lane, retired_at)
         self._of_lane.pop(lane, None)
 
@@ -86,6 +86,10 @@ class Names:
         if forgotten:
             self.forget()
         return forgotten
+
+    def _write(self, row: tuple[int, str, str, int, int, int | None], known: Led | None) -> None:
+        del known
+        self._execute("names.lead", row)
 
     def trim(self) -> None:
         if len(self._found) + len(self._of_lane) > NAMES_KEPT_MAX:

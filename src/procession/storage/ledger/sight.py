@@ -58,6 +58,7 @@ def _show(book: Book, share: Share, channel: str) -> None:
 
 def name_ref(book: Book, sent: Sent, ref: str) -> None:
     """The provider's own id of it became known: a sighting that came by it earlier finds it now (D2)."""
+    book.hold(f"ref/{sent.tenant}/{sent.channel}/{ref}")
     sent.ref = ref
     book.changed_effect(sent)
     kept = book.execute("accept.take_sighting", (sent.tenant, sent.channel, ref)).fetchall()
@@ -69,6 +70,8 @@ def _find(book: Book, share: Share, sighting: Sighting) -> Sent | None:
     effect: str | None = sighting.effect
     if effect is None and sighting.ref is not None:
         book.flush_effects()
+        # Whoever looks for a reference, and whoever makes it known, must not miss one another.
+        book.hold(f"ref/{share.no}/{sighting.channel}/{sighting.ref}")
         row = book.execute("accept.effect_of_ref", (share.no, sighting.channel, sighting.ref)).fetchone()
         effect = None if row is None else row[0]
     if effect is None:

@@ -17,10 +17,10 @@ is shared. What can go wrong, and what is then said to whom:
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from procession.core.errors import (
     BadRequest,
@@ -37,6 +37,7 @@ from procession.storage.ledger.book import Book
 from procession.storage.ledger.shares import Shares
 from procession.storage.sqlite.rows import SqliteRows
 from procession.storage.sqlite.statements import own, statements
+from procession.storage.waiting import AnyWork
 
 T = TypeVar("T")
 
@@ -71,20 +72,6 @@ class Faults(Protocol):
     def at_commit(self, works: int) -> CommitFault:
         """All of them have run, and the commit is next."""
         ...
-
-
-class Work(Generic[T]):
-    """One operation on its way through a batch, and what became of it."""
-
-    __slots__ = ("answer", "do", "error")
-
-    def __init__(self, do: Callable[[Book], T]) -> None:
-        self.do = do
-        self.answer: T | None = None
-        self.error: BaseException | None = None
-
-
-AnyWork = Work[Any]
 
 
 class Ledger:

@@ -9,15 +9,13 @@ simulation in virtual time, where the same batches are made in the same order fr
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
-from procession.core.errors import StoreAway, StoreBroken
-from procession.core.limits import BATCH_MAX, WRITES_WAITING_MAX
 from procession.ports.clock import Clock
 from procession.storage.ledger.book import Book
-from procession.storage.sqlite.batches import AnyWork, Ledger, Work
+from procession.storage.sqlite.batches import Ledger
+from procession.storage.waiting import Put, Waiting, answer_all
 
 T = TypeVar("T")
 
@@ -55,59 +53,6 @@ class Writer(Protocol):
         ...
 
 
-class _Put:
-    """A work with the future of whoever waits for it."""
-
-    __slots__ = ("future", "work")
-
-    def __init__(self, work: AnyWork, future: "asyncio.Future[Any]") -> None:
-        self.work = work
-        self.future = future
-
-    def answer(self) -> None:
-        """On the event loop. Whoever was cancelled meanwhile hears nothing, though its write stands."""
-        if self.future.done():
-            return
-        if self.work.error is not None:
-            self.future.set_exception(self.work.error)
-        else:
-            self.future.set_result(self.work.answer)
-
-
-def _answer_all(puts: list[_Put]) -> None:
-    for put in puts:
-        put.answer()
-
-
-class _Waiting:
-    """What has been put and not been taken."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self.puts: deque[_Put] = deque()
-        self.closing = False
-        self._ledger = ledger
-
-    def add(self, do: Callable[[Book], T]) -> "asyncio.Future[T]":
-        if self._ledger.broken is not None:
-            raise StoreBroken("the store failed before: end this process") from self._ledger.broken
-        if self.closing:
-            raise StoreAway("the store is closing")
-        if len(self.puts) >= WRITES_WAITING_MAX:
-            raise StoreAway(f"more than {WRITES_WAITING_MAX} writes are waiting already")
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.puts.append(_Put(Work(do), future))
-        return future
-
-    def take(self) -> list[_Put]:
-        """The next batch; whoever gave up before it began is left out."""
-        taken: list[_Put] = []
-        while self.puts and len(taken) < BATCH_MAX:
-            put = self.puts.popleft()
-            if not put.future.cancelled():
-                taken.append(put)
-        return taken
-
-
 class _Checkpoints:
     """When to move the log into the file."""
 
@@ -135,7 +80,7 @@ class ThreadWriter:
 
     def __init__(self, ledger: Ledger, clock: Clock, on_broken: OnBroken) -> None:
         self._ledger = ledger
-        self._waiting = _Waiting(ledger)
+        self._waiting = Waiting(ledger)
         self._checkpoints = _Checkpoints(ledger, clock)
         self._on_broken = on_broken
         self._wake = threading.Event()
@@ -191,11 +136,11 @@ class ThreadWriter:
             else:
                 self._wake.wait()
 
-    def _send_back(self, puts: list[_Put]) -> None:
+    def _send_back(self, puts: list[Put]) -> None:
         if self._abandoned:
             return
         try:
-            puts[0].future.get_loop().call_soon_threadsafe(_answer_all, puts)
+            puts[0].future.get_loop().call_soon_threadsafe(answer_all, puts)
         except RuntimeError:
             # The loop is closed: the process is ending, and nobody is left who waits.
             return
@@ -220,7 +165,7 @@ class InlineWriter:
         commit_time: Callable[[], float],
     ) -> None:
         self._ledger = ledger
-        self._waiting = _Waiting(ledger)
+        self._waiting = Waiting(ledger)
         self._checkpoints = _Checkpoints(ledger, clock)
         self._on_broken = on_broken
         self._call_later = call_later
@@ -259,10 +204,10 @@ class InlineWriter:
             self._checkpoints.after_batch()
         self._call_later(self._commit_time(), lambda: self._finish(taken))
 
-    def _finish(self, taken: list[_Put]) -> None:
+    def _finish(self, taken: list[Put]) -> None:
         if self._abandoned:
             return
-        _answer_all(taken)
+        answer_all(taken)
         if self._ledger.broken is not None and not self._told:
             self._told = True
             self._on_broken(self._ledger.broken)

@@ -30,9 +30,10 @@ from procession.storage.ledger.accept import accept
 from procession.storage.ledger.book import Book
 from procession.storage.ledger.claim import claim_turns
 from procession.storage.ledger.settle import settle
-from procession.storage.sqlite.batches import Ledger, Work
+from procession.storage.sqlite.batches import Ledger
 from procession.storage.sqlite.opening import open_writer
 from procession.storage.sqlite.sqlwork import SqlRunner
+from procession.storage.waiting import Work
 
 T = TypeVar("T")
 

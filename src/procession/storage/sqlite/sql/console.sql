@@ -56,9 +56,6 @@ JOIN procession_tenant AS tenant ON tenant.no = event.tenant
 JOIN procession_lane AS lane ON lane.no = event.lane
 WHERE event.tenant = ? AND event.id = ?;
 
--- :events_of_tenant
-SELECT id FROM procession_event WHERE tenant = ? AND id IN (SELECT value FROM json_each(?));
-
 -- :unplayed
 -- By procession_event_replaying and procession_event_seq.
 SELECT id, seq FROM procession_event
