@@ -16,3 +16,10 @@ SEEDS: Final = {
     344: "what a new era put in doubt had been dropped at the end of a pause before",
     1099: "a disk that was full while the world was set up",
 }
+
+WHATSAPP_SEEDS: Final = {
+    33: "a bubble behind a doubt was dropped with a pause, and its lane merged after that",
+    70: "a doubt was resent by an operator when its lane had been merged into another",
+    110: "the last bubble of a merged lane had a gate that expired",
+}
+"""Likewise, of WhatsApp's worlds; these were wrong themselves."""

@@ -7,6 +7,7 @@ from procession.testing.simulation import driver, planted
 from procession.testing.simulation.planted import Plant, catalogue, changed_source
 
 _FOUND_AT_ONCE = ("answer-before-commit", "dedup-without-tenant", "sqlite-share-forgotten", "arm-after-wire")
+_FOUND_IN_WHATSAPP = ("whatsapp-resend-on-timeout", "tenant-from-the-path", "merge-plays-both")
 
 
 def test_there_are_enough_of_them_and_each_has_a_name_of_its_own() -> None:
@@ -24,7 +25,7 @@ def test_what_a_plant_changes_is_still_there_and_stays_code(plant: Plant) -> Non
     compile(source, plant.file, "exec")
 
 
-@pytest.mark.parametrize("name", _FOUND_AT_ONCE)
+@pytest.mark.parametrize("name", _FOUND_AT_ONCE + _FOUND_IN_WHATSAPP)
 def test_a_planted_bug_is_found(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = driver.planted(plant=name, seeds_max=10)
 

@@ -11,15 +11,20 @@ import pytest
 from procession.testing.simulation import driver
 from procession.testing.simulation.rare import Rare
 from procession.testing.simulation.report import Broken, Campaign
+from procession.testing.simulation.whatsapp.rare import Sight
+from procession.testing.simulation.whatsapp.tally import Wrong
 from procession.testing.simulation.world import sites
-from tests.simulation.regressions import SEEDS
+from tests.simulation.regressions import SEEDS, WHATSAPP_SEEDS
 
 _SMALL = 24
+_SMALL_OF_WHATSAPP = 16
+_HARDLY_EVER = {Sight.SET_ASIDE_AND_REPLAYED}
+"""Only in some of a thousand worlds."""
 
 
-def _played(first: int, seeds: int, step: int = 1) -> Campaign:
+def _played(first: int, seeds: int, step: int = 1, *, world: str = "standard") -> Campaign:
     campaign = Campaign()
-    arguments = ["--first", str(first), "--seeds", str(seeds), "--step", str(step)]
+    arguments = ["--world", world, "--first", str(first), "--seeds", str(seeds), "--step", str(step)]
     for _, line in driver._lines([driver._start(arguments)]):
         campaign.merge(Campaign.unpacked(json.loads(line)))
     return campaign
@@ -54,6 +59,34 @@ def test_worlds_go_through_what_is_rare() -> None:
 
     assert not _told(campaign)
     assert not [rare for rare in Rare if not campaign.rare[rare.value]]
+
+
+def test_whatsapp_worlds_keep_every_promise_and_go_through_what_is_rare() -> None:
+    campaign = _played(0, _SMALL_OF_WHATSAPP, world="whatsapp")
+
+    assert not _told(campaign)
+    assert not [sight for sight in Sight if not campaign.rare[sight.value] and sight not in _HARDLY_EVER]
+    assert not [wrong for wrong in Wrong if campaign.counts[wrong.value]]
+
+
+@pytest.mark.parametrize("seed", WHATSAPP_SEEDS)
+def test_a_whatsapp_seed_that_once_failed_does_not_fail_again(seed: int) -> None:
+    assert not _told(_played(seed, 1, world="whatsapp"))
+
+
+def test_a_seed_is_the_same_whatsapp_world_in_every_process() -> None:
+    first, second = _played(1, 3, world="whatsapp"), _played(1, 3, world="whatsapp")
+
+    assert first.packed() == second.packed()
+
+
+def test_the_summary_of_whatsapp_worlds_names_what_the_command_promises() -> None:
+    summary = _played(2, 1, world="whatsapp").summary_of_whatsapp(sites())
+
+    assert (summary["world"], summary["seeds"], summary["violations"]) == ("whatsapp", 1, 0)
+    assert {"lost", "duplicates", "out_of_order_accepted", "out_of_order_shown", "cross_tenant"} < summary.keys()
+    assert summary["pairs_behind_expired_gates"] > 0
+    assert list(summary["rare"]) == [sight.value for sight in Sight]
 
 
 def test_the_summary_of_a_campaign_names_what_the_command_promises() -> None:

@@ -13,12 +13,19 @@ def selftest() -> None:
 
 
 @selftest.command("simulate")
+@click.option(
+    "--world",
+    type=click.Choice(["standard", "whatsapp"]),
+    default="standard",
+    show_default=True,
+    help="Signed webhooks and a messenger, or Graph, people and handsets.",
+)
 @click.option("--seeds", type=click.IntRange(1), default=200, show_default=True, help="So many worlds.")
 @click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="The first seed.")
 @click.option("--seed", type=click.IntRange(0), help="This one world only, told in full.")
 @click.option("--workers", type=click.IntRange(1), help="Processes at a time; by default one a core.")
 @_JSON
-def simulate(seeds: int, first: int, seed: int | None, workers: int | None, as_json: bool) -> None:
+def simulate(seeds: int, first: int, seed: int | None, workers: int | None, as_json: bool, world: str) -> None:
     """Play seeded worlds with crashes, lost answers, storms and lies, and check every promise in each."""
     elsewhere.run(
         "procession.testing.simulation.driver:simulate",
@@ -27,6 +34,7 @@ def simulate(seeds: int, first: int, seed: int | None, workers: int | None, as_j
         seed=seed,
         workers=workers,
         as_json=as_json,
+        world=world,
     )
 
 

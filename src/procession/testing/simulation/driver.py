@@ -8,31 +8,40 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import IO, Any, Final
 
+from procession.testing.simulation.kinds import Kind, play_one
 from procession.testing.simulation.planted import Plant, catalogue, named
 from procession.testing.simulation.report import Broken, Campaign
-from procession.testing.simulation.world import play, sites
+from procession.testing.simulation.world import sites
 
 _HASH_SEED: Final = "0"
 _BROKEN_SHOWN_MAX: Final = 5
 _EXCERPT_LINES: Final = 60
+_TOLD_OTHERWISE: Final = frozenset({"world", "seeds", "events", "violations", "await_sites", "rare"})
 
 
 def simulate(
-    *, seeds: int, first: int = 0, seed: int | None = None, workers: int | None = None, as_json: bool = False
+    *,
+    seeds: int,
+    first: int = 0,
+    seed: int | None = None,
+    workers: int | None = None,
+    as_json: bool = False,
+    world: str = Kind.STANDARD,
 ) -> int:
     """Play the worlds `first` to `first + seeds`; 0 if every rule held in each of them."""
+    kind = Kind(world)
     if seed is not None:
-        return _replay(seed)
+        return _replay(seed, kind)
     campaign = Campaign()
     shown = _Progress(seeds, "worlds")
-    for part in _played(seeds, first, workers or os.cpu_count() or 1):
+    for part in _played(seeds, first, workers or os.cpu_count() or 1, kind):
         campaign.merge(part)
         shown.show(campaign.seeds, f"{campaign.events:,} events, {len(campaign.broken)} violations")
     shown.end()
     places = sites()
-    summary = campaign.summary(places)
+    summary = campaign.summary(places) if kind is Kind.STANDARD else campaign.summary_of_whatsapp(places)
     for broken in sorted(campaign.broken, key=lambda each: each.seed)[:_BROKEN_SHOWN_MAX]:
-        _tell(broken, f"procession selftest simulate --seed {broken.seed}")
+        _tell(broken, _replayed_by(broken.seed, kind))
     if as_json:
         print(json.dumps(summary))  # noqa: T201 - the command's own output
     else:
@@ -78,33 +87,40 @@ def planted(
 # --- one world ---
 
 
-def _replay(seed: int) -> int:
+def _replayed_by(seed: int, kind: Kind) -> str:
+    world = "" if kind is Kind.STANDARD else f"--world {kind} "
+    return f"procession selftest simulate {world}--seed {seed}"
+
+
+def _replay(seed: int, kind: Kind) -> int:
     """One world, told in full. In a process of its own: the hash seed is a matter of how a process is started."""
     if os.environ.get("PYTHONHASHSEED") != _HASH_SEED:
         code = "import sys; from procession.testing.simulation.driver import simulate; "
-        code += f"sys.exit(simulate(seeds=1, seed={seed}))"
+        code += f"sys.exit(simulate(seeds=1, seed={seed}, world={kind.value!r}))"
         command = [sys.executable, "-c", code]
         return subprocess.run(command, env=_environment(), check=False).returncode  # noqa: S603 - our own interpreter
-    played = play(seed, sites(), whole=True)
+    played = play_one(kind, seed, sites(), store=None, whole=True)
     for line in played.history:
         print(line)  # noqa: T201
     if played.violation is None:
         print(f"world {seed}: {played.events} events, every rule held")  # noqa: T201
         return 0
     broken = Broken(seed=seed, rule=played.violation.rule, text=played.violation.text, excerpt=played.excerpt)
-    _tell(broken, f"procession selftest simulate --seed {seed}")
+    _tell(broken, _replayed_by(seed, kind))
     return 1
 
 
 # --- many worlds ---
 
 
-def _played(seeds: int, first: int, workers: int) -> Iterator[Campaign]:
+def _played(seeds: int, first: int, workers: int, kind: Kind) -> Iterator[Campaign]:
     workers = min(workers, seeds)
     commands = []
     for number in range(workers):
         count = len(range(first + number, first + seeds, workers))
-        commands.append(["--first", str(first + number), "--seeds", str(count), "--step", str(workers)])
+        commands.append(
+            ["--first", str(first + number), "--seeds", str(count), "--step", str(workers), "--world", kind.value]
+        )
     with closing(_lines([_start(command) for command in commands])) as lines:
         for _, line in lines:
             yield Campaign.unpacked(json.loads(line))
@@ -192,7 +208,8 @@ def _all_planted(
 
 
 def _hunt(plant: Plant, seeds_max: int) -> list[str]:
-    return ["--first", "0", "--seeds", str(seeds_max), "--plant", plant.name, "--until-found"]
+    worlds = ["--world", plant.world, "--first", "0", "--seeds", str(seeds_max)]
+    return [*worlds, "--plant", plant.name, "--until-found"]
 
 
 # --- what is shown ---
@@ -209,6 +226,9 @@ def _tell(broken: Broken, replay: str, out: IO[str] | None = None) -> None:
 def _print_summary(summary: dict[str, Any], missed: list[str], unreached: list[str]) -> None:
     awaits = summary["await_sites"]
     print(f"{summary['seeds']} worlds, {summary['events']:,} events, {summary['violations']} violations")  # noqa: T201
+    for name, count in summary.items():
+        if name not in _TOLD_OTHERWISE:
+            print(f"{name.replace('_', ' ')}: {count:,}")  # noqa: T201
     print(f"died at {awaits['crashed_at']} of {awaits['total']} awaits")  # noqa: T201
     for name, count in summary["rare"].items():
         print(f"  {name:28} {count:,}")  # noqa: T201

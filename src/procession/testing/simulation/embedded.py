@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from procession.testing.simulation.clock import NodeClock
 from procession.testing.simulation.final_state import FinalState
 from procession.testing.simulation.loop import SimulatedLoop
 from procession.testing.simulation.nodes import Node
-from procession.testing.simulation.rare import Rare
 from procession.testing.simulation.servers import Done, Ground
 from procession.testing.simulation.sqlite_server import Commits, asked, fresh_state, opened
 
@@ -31,7 +31,7 @@ class Embedded:
         chance: SeededChance,
         trouble: float,
         ground: Ground,
-        seen: Callable[[Rare], None],
+        seen: Callable[[StrEnum], None],
     ) -> None:
         self.is_away = False
         self.is_healed = False

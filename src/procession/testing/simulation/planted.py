@@ -29,13 +29,16 @@ class Plant:
     new: str
     store: str = ""
     """The kind of store whose worlds it is looked for in; "": of any."""
+    world: str = "standard"
+    """The kind of world that finds it."""
 
 
 def catalogue() -> tuple[Plant, ...]:
     from procession.testing.simulation.plants_of_stages import PLANTS as OF_STAGES
     from procession.testing.simulation.plants_of_stores import PLANTS as OF_STORES
+    from procession.testing.simulation.plants_of_whatsapp import PLANTS as OF_WHATSAPP
 
-    return (*OF_STAGES, *OF_STORES)
+    return (*OF_STAGES, *OF_STORES, *OF_WHATSAPP)
 
 
 def named(name: str) -> Plant:

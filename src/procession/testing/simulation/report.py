@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from procession.testing.simulation.crashes import CrashCoverage
+from procession.testing.simulation.played import Played
 from procession.testing.simulation.rare import Rare
 from procession.testing.simulation.sites import AwaitSites, Site
-from procession.testing.simulation.world import Played
+from procession.testing.simulation.whatsapp.rare import Sight
+from procession.testing.simulation.whatsapp.tally import Declared, Wrong
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,12 +28,14 @@ class Campaign:
     events: int = 0
     broken: list[Broken] = field(default_factory=list)
     rare: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     coverage: CrashCoverage = field(default_factory=CrashCoverage)
 
     def add(self, played: Played) -> None:
         self.seeds += 1
         self.events += played.events
-        self.rare.update({rare.value: count for rare, count in played.rare.items()})
+        self.rare.update(played.rare)
+        self.counts.update(played.counts)
         self.coverage.add(played.plan)
         if played.violation is not None:
             self.broken.append(
@@ -48,6 +52,7 @@ class Campaign:
         self.events += other.events
         self.broken += other.broken
         self.rare.update(other.rare)
+        self.counts.update(other.counts)
         self.coverage.merge(other.coverage)
 
     # --- between processes ---
@@ -59,6 +64,7 @@ class Campaign:
             "events": self.events,
             "broken": [[each.seed, each.rule, each.text, each.excerpt] for each in self.broken],
             "rare": dict(self.rare),
+            "counts": dict(self.counts),
             "crashed": [[*site, count] for site, count in coverage.crashed.items()],
             "recovery": [[*site, count] for site, count in coverage.crashed_in_recovery.items()],
             "stood": [list(site) for site in coverage.stood_at],
@@ -74,6 +80,7 @@ class Campaign:
                 for seed, rule, text, excerpt in packed["broken"]
             ],
             rare=Counter(packed["rare"]),
+            counts=Counter(packed["counts"]),
             coverage=CrashCoverage(
                 crashed=Counter({Site(*site): count for *site, count in packed["crashed"]}),
                 crashed_in_recovery=Counter({Site(*site): count for *site, count in packed["recovery"]}),
@@ -85,15 +92,29 @@ class Campaign:
 
     def summary(self, places: AwaitSites) -> dict[str, Any]:
         """A site counts in `total` if a node was ever seen standing at it: where nobody can stand, nobody can die."""
-        stood = [site for site in places.all if site in self.coverage.stood_at]
-        crashed = [site for site in stood if self.coverage.crashed[site]]
         return {
             "seeds": self.seeds,
             "events": self.events,
             "violations": len(self.broken),
-            "await_sites": {"crashed_at": len(crashed), "total": len(stood)},
+            "await_sites": self._awaits(places),
             "rare": {rare.value: self.rare[rare.value] for rare in Rare},
         }
+
+    def summary_of_whatsapp(self, places: AwaitSites) -> dict[str, Any]:
+        return {
+            "world": "whatsapp",
+            "seeds": self.seeds,
+            "events": self.events,
+            **{what.value: self.counts[what.value] for what in (*Wrong, *Declared)},
+            "violations": len(self.broken),
+            "await_sites": self._awaits(places),
+            "rare": {sight.value: self.rare[sight.value] for sight in Sight},
+        }
+
+    def _awaits(self, places: AwaitSites) -> dict[str, int]:
+        stood = [site for site in places.all if site in self.coverage.stood_at]
+        crashed = [site for site in stood if self.coverage.crashed[site]]
+        return {"crashed_at": len(crashed), "total": len(stood)}
 
     def never_stood_at(self, places: AwaitSites) -> list[str]:
         return [site.shown for site in places.all if site not in self.coverage.stood_at]

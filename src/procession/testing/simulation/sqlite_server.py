@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from datetime import datetime
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -44,7 +45,7 @@ class Commits(Faults):
     """Decides each commit's fate, and tells the ground truth what was kept."""
 
     def __init__(
-        self, chance: SeededChance, trouble: float, ground: Ground, seen: Callable[[Rare], None], node: Node | None
+        self, chance: SeededChance, trouble: float, ground: Ground, seen: Callable[[StrEnum], None], node: Node | None
     ) -> None:
         self.is_healed = False
         self.label: tuple[str, Mapping[str, Any]] | None = None

@@ -16,6 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, required=True)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--plant", default="")
+    parser.add_argument("--world", default="standard")
     parser.add_argument("--until-found", action="store_true")
     asked = parser.parse_args(arguments)
     store = None
@@ -23,17 +24,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from procession.testing.simulation import planted
 
         store = planted.plant(asked.plant)
+    from procession.testing.simulation.kinds import Kind, play_one
     from procession.testing.simulation.report import Campaign
     from procession.testing.simulation.shape import StoreKind
-    from procession.testing.simulation.world import play, sites
+    from procession.testing.simulation.world import sites
 
-    places = sites()
+    places, kind = sites(), Kind(asked.world)
     for seed in range(asked.first, asked.first + asked.seeds * asked.step, asked.step):
         campaign = Campaign()
         try:
-            campaign.add(play(seed, places, store=None if store is None else StoreKind(store)))
+            campaign.add(play_one(kind, seed, places, store=None if store is None else StoreKind(store)))
         except BaseException:
-            sys.stderr.write(f"seed {seed} could not be played: procession selftest simulate --seed {seed}\n")
+            said = f"procession selftest simulate --world {kind} --seed {seed}"
+            sys.stderr.write(f"seed {seed} could not be played: {said}\n")
             raise
         sys.stdout.write(json.dumps(campaign.packed()) + "\n")
         sys.stdout.flush()

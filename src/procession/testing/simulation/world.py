@@ -7,38 +7,36 @@ the world has to come to rest within a bounded time, with nothing left over.
 import asyncio
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import procession
 from procession.connectors.plain import PlainConnector
-from procession.core.errors import StoreError
 from procession.testing.simulation.audit_end import LastLook
 from procession.testing.simulation.auditor import Auditor
 from procession.testing.simulation.chance import SeededChance
-from procession.testing.simulation.clock import NodeClock, sleep
+from procession.testing.simulation.clock import sleep
 from procession.testing.simulation.crashes import Crash, CrashPlan, Odds
-from procession.testing.simulation.embedded import Embedded
 from procession.testing.simulation.faults import StoreFaults
 from procession.testing.simulation.handlers import Script, app_of
-from procession.testing.simulation.history import History, Violation
+from procession.testing.simulation.history import History
 from procession.testing.simulation.loop import SimulatedLoop, run
 from procession.testing.simulation.machines import Life, Machines, clocks_of
 from procession.testing.simulation.messenger import Messenger
 from procession.testing.simulation.node_engine import NodeEngine, NodeWorld
 from procession.testing.simulation.operators import Operators
 from procession.testing.simulation.orphans import Orphans
+from procession.testing.simulation.played import Played, scratch_folder, told
 from procession.testing.simulation.ports_of_node import SimulatedVault
 from procession.testing.simulation.provider import Provider
-from procession.testing.simulation.rare import Rare, RareCounts
-from procession.testing.simulation.servers import MemoryServer, Server
+from procession.testing.simulation.rare import Rare
 from procession.testing.simulation.shape import Shape, StoreKind, draw_shape
 from procession.testing.simulation.sites import AwaitSites
 from procession.testing.simulation.sources import Sources
-from procession.testing.simulation.sqlite_server import Commits, SqliteServer
 from procession.testing.simulation.stops import Bounds, SimulationStopped, Unheard
+from procession.testing.simulation.store_of_world import configured, server_of
 from procession.testing.simulation.wire import SimulatedWire
 from procession.testing.simulation.workload import Workload, draw_workload
 
@@ -48,21 +46,6 @@ more."""
 _SOURCES_WITHIN: Final = 400.0
 _BOUNDS: Final = Bounds(virtual_seconds_max=2_000, steps_max=3_000_000, steps_at_once_max=50_000)
 _CLEAN_UP_EACH: Final = 1.5
-
-
-@dataclass(slots=True, kw_only=True)
-class Played:
-    """What became of one seed."""
-
-    seed: int
-    events: int
-    violation: Violation | None
-    excerpt: list[str]
-    rare: RareCounts
-    plan: CrashPlan
-    steps: int
-    history: list[str] = field(default_factory=list)
-    """All of it, if it was asked for."""
 
 
 def sites() -> AwaitSites:
@@ -97,7 +80,7 @@ def play(
     chance = SeededChance(seed)
     shape = draw_shape(seed, chance.of("shape"), store)
     workload = draw_workload(shape, chance.of("workload"))
-    folder = Path(tempfile.mkdtemp(prefix="procession-world-", dir=scratch or _memory()))
+    folder = Path(tempfile.mkdtemp(prefix="procession-world-", dir=scratch or scratch_folder()))
     worlds: list[World] = []
 
     async def main(loop: SimulatedLoop) -> None:
@@ -108,24 +91,12 @@ def play(
     try:
         run(seed, main, bounds=_BOUNDS)
     except (SimulationStopped, Unheard) as stopped:
-        worlds[0].history.fail("E", f"{type(stopped).__name__}: {_told(stopped)}")
+        worlds[0].history.fail("E", f"{type(stopped).__name__}: {told(stopped)}")
     finally:
         for world in worlds:
             world.server.close()
         shutil.rmtree(folder, ignore_errors=True)
     return worlds[0].report(whole=whole)
-
-
-def _memory() -> Path | None:
-    """Files of simulated worlds need no disk: what is durable is what the simulation says."""
-    shared = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
-    return shared if shared.is_dir() else None
-
-
-def _told(stopped: BaseException) -> str:
-    if isinstance(stopped, BaseExceptionGroup):
-        return "; ".join(_told(each) for each in stopped.exceptions)
-    return f"{type(stopped).__name__}: {stopped}"
 
 
 class World:
@@ -151,7 +122,10 @@ class World:
         self._script = Script(self.auditor)
         self._clocks = clocks_of(shape.nodes, loop, self._chance)
         self._heal_server: list[Callable[[], None]] = []
-        self.server = self._make_server(folder)
+        self.server = server_of(
+            shape.store, folder, loop, self._clocks["n1"], chance.of("store"), shape.trouble, self.auditor,
+            self._heal_server,
+        )  # fmt: skip
         self.auditor.store_now = self.server.now
         self._provider = Provider(loop, chance.of("provider"), self.auditor, shape.trouble, self._tell_status)
         self._machines = self._make_machines(chance)
@@ -163,21 +137,6 @@ class World:
         self.history.on_violation = self._stop
 
     # --- its parts ---
-
-    def _make_server(self, folder: Path) -> Server:
-        chance, trouble = self._seed_chance.of("store"), self._shape.trouble
-        clock = NodeClock(self._loop)
-        match self._shape.store:
-            case StoreKind.MEMORY:
-                return MemoryServer(clock, self.auditor)
-            case StoreKind.SQLITE:
-                commits = Commits(chance, trouble / 3, self.auditor, self.auditor.seen, None)
-                self._heal_server.append(lambda: setattr(commits, "is_healed", True))
-                return SqliteServer(folder, clock, chance, self._loop, commits)
-            case StoreKind.EMBEDDED:
-                embedded = Embedded(folder, self._clocks["n1"], chance, trouble, self.auditor, self.auditor.seen)
-                self._heal_server.append(embedded.heal)
-                return embedded
 
     def _make_machines(self, chance: SeededChance) -> Machines:
         return Machines(
@@ -208,7 +167,7 @@ class World:
     # --- its story ---
 
     async def play(self) -> None:
-        await self._set_up()
+        await configured(self.server, self._loop, self._shape.snapshot)
         story = self._loop.home.spawn(self._story())
         await asyncio.wait({story, self._violated}, return_when=asyncio.FIRST_COMPLETED)
         if story.done():
@@ -227,28 +186,6 @@ class World:
         if not sources.done():
             await sources
         await self._come_to_rest()
-
-    async def _set_up(self) -> None:
-        """Whoever does it does so again when the disk was full, or the commit failed."""
-        while True:
-            try:
-                await self._configure()
-            except StoreError:
-                continue
-            return
-
-    async def _configure(self) -> None:
-        server = self.server
-        if not isinstance(server, Embedded):
-            await server.directory.change(self._shape.snapshot, actor="setup")
-            return
-        setup = self._loop.node("setup")
-        server.begin_life(setup, self._loop)
-        try:
-            await setup.spawn(server.directory.change(self._shape.snapshot, actor="setup"))
-        finally:
-            setup.crash()
-            server.end_life()
 
     # --- nodes ---
 
@@ -303,7 +240,7 @@ class World:
             events=self.auditor.intake.accepted,
             violation=violation,
             excerpt=self.history.excerpt(violation.about) if violation is not None else [],
-            rare=self.auditor.rare,
+            rare=Counter({rare.value: count for rare, count in self.auditor.rare.items()}),
             plan=self._plan,
             steps=self._loop.steps,
             history=self.history.whole() if whole else [],

@@ -108,6 +108,7 @@ class Crowd:
             person.move(phone, user_id)
             self._burst(person)
 
+        person.coming = {phone, user_id}
         wamid = self._graph.wamid(f"{person.label}:moved")
         self._courier.send(moved_element(person, wamid, phone, user_id, self._time.now(), known))
 

@@ -77,6 +77,8 @@ class Graph:
         self._chance = chance
         self._book = book
         self._journeys = journeys
+        self.is_healed = False
+        """Every call is answered as it should be."""
         self._pairs: dict[str, Pair] = defaultdict(Pair)
         self._throughput: dict[str, Throughput] = defaultdict(Throughput)
         self._heard: dict[str, Number] = {}
@@ -153,7 +155,7 @@ class Graph:
         person = self._person(number, send.to)
         if person is None:
             return UNDELIVERABLE
-        fate = self._faults.drawn(self._chance)
+        fate = Fate.WELL if self.is_healed else self._faults.drawn(self._chance)
         if fate is Fate.ERROR_BEFORE:
             self._book.faults[fate] += 1
             return UNAVAILABLE

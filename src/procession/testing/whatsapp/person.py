@@ -33,6 +33,8 @@ class Person:
     user_id: str
     shows: Shows = Shows.BOTH
     username: str | None = None
+    coming: set[str] = field(default_factory=set[str])
+    """Names that are taken already, and not told to everybody yet."""
     former: set[str] = field(default_factory=set[str])
     """Names that were given up. Sends to them still arrive: they may have been on their way."""
     typed: int = 0
@@ -64,7 +66,7 @@ class Person:
                 return self.user_id
 
     def is_called(self, name: str) -> bool:
-        return name in (self.phone, self.user_id) or name in self.former
+        return name in (self.phone, self.user_id) or name in self.former or name in self.coming
 
     def move(self, phone: str, user_id: str) -> None:
         """A new phone number; the business-scoped id is made anew with it."""

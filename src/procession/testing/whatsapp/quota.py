@@ -19,15 +19,12 @@ class Pair:
     def take(self, now: float, rules: Rules) -> bool:
         if rules.pair_every_s is None:
             return True
-        now += rules.pair_slack_s
-        if self.count and now < self.since + rules.pair_every_s:
-            if self.count >= rules.pair_burst:
-                return False
+        if self.count and now < self.since + rules.pair_every_s and self.count < rules.pair_burst:
             self.count += 1
             return True
-        if now < self.since + rules.pair_every_s * self.count:
+        if now + rules.pair_slack_s < self.since + rules.pair_every_s * self.count:
             return False
-        self.since, self.count = now - rules.pair_slack_s, 1
+        self.since, self.count = now, 1
         return True
 
 
