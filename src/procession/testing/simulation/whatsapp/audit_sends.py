@@ -99,7 +99,7 @@ class SendsAudit:
     def _is_closing(self, subject: Subject, at: datetime) -> bool:
         for sent in self._heads.get(subject, ()):
             sent.pass_by_time(at)
-            if not sent.has_ended or at < sent.opens_at(at):
+            if not sent.is_harmless and (not sent.has_ended or at < sent.opens_at(at)):
                 return True
         return any(self._is_closing(merge.loser, at) for merge in subject.merges)
 
@@ -171,7 +171,7 @@ class SendsAudit:
         for before in subject.effects[subject.cursor : place]:
             about = (before.id, own.id, subject.lane or "")
             before.pass_by_time(at)
-            if before.is_harmless and before.state is not _S.ARMED:
+            if before.is_harmless:
                 continue
             if not before.has_ended:
                 self._tally.fail("S5c", f"it is {before.state}, and the next one goes", *about)

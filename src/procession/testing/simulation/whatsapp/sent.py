@@ -103,7 +103,8 @@ class Sent:
             self.passed_in_doubt = True
 
     def is_skippable(self, at: datetime) -> bool:
-        return self.draft.terms.doubt is DoubtPolicy.SKIP and self.doubt_may_be_over(at)
+        # What does no harm is sent again first, and skipped when that was in vain: nobody is told which.
+        return not self.is_harmless and self.draft.terms.doubt is DoubtPolicy.SKIP and self.doubt_may_be_over(at)
 
     def may_be_dropped(self, at: datetime) -> bool:
         """By the end of a pause, in this conversation or in the one that it came from."""
