@@ -172,6 +172,21 @@ async def test_an_effect_asked_for_after_the_pause_goes(harness: Harness) -> Non
     assert (await record(harness, send, await begin(harness, send), Confirmed())).fate is Fate.KEPT
 
 
+@line("S4", "T3")
+async def test_effects_asked_for_when_the_pause_is_over_go_though_nobody_has_swept_yet(harness: Harness) -> None:
+    turn = await a_running_turn(harness)
+    await pause(harness, 5)
+    harness.clock.advance(seconds(5))
+
+    await settle(harness, turn, effects=(an_effect("0"), an_effect("1")))
+    await pass_time(harness, seconds(0))
+
+    for key in ("0", "1"):
+        send = await claim_send(harness)
+        assert send.effect.id == the_effect(key)
+        await record(harness, send, await begin(harness, send), Confirmed())
+
+
 @line("S3")
 async def test_a_longer_pause_replaces_a_shorter_one(harness: Harness) -> None:
     await accept(harness, an_event())

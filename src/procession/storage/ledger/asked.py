@@ -8,18 +8,20 @@ from procession.storage.instants import instant, micros
 from procession.storage.ledger.book import Book
 from procession.storage.ledger.find import find_lane
 from procession.storage.ledger.lane import SENDS, Lane
-from procession.storage.ledger.rest import touch
+from procession.storage.ledger.rest import end_pause_if_over, touch
 
 
 def append_effects(book: Book, tenant: int, turn: str, drafts: Sequence[EffectDraft]) -> None:
     """In order; one whose id is there already is left as it is."""
     grown: dict[int, Lane] = {}
     for draft in drafts:
-        if draft.aliases and book.execute("settle.effect_known", (tenant, draft.id)).fetchone() is not None:
+        if draft.aliases and _is_known(book, tenant, draft):
             continue  # what is there already merges nobody
         known = book.lane(tenant, draft.lane, SENDS)
         place = (tenant, draft.channel, draft.lane, draft.lane_key)
         lane = find_lane(book, place, draft.aliases, (), SENDS)
+        if lane.paused and not _is_known(book, tenant, draft):
+            end_pause_if_over(book, lane)
         if book.execute("settle.effect", _row(book, lane, turn, draft)).rowcount:
             lane.next_seq += 1
             grown[lane.no] = lane
@@ -28,6 +30,10 @@ def append_effects(book: Book, tenant: int, turn: str, drafts: Sequence[EffectDr
             book.discard(lane)
     for lane in grown.values():
         touch(book, lane, LaneMove.ACCEPT)
+
+
+def _is_known(book: Book, tenant: int, draft: EffectDraft) -> bool:
+    return book.execute("settle.effect_known", (tenant, draft.id)).fetchone() is not None
 
 
 def _row(book: Book, lane: Lane, turn: str, draft: EffectDraft) -> tuple[object, ...]:

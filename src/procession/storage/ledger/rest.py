@@ -52,6 +52,16 @@ def touch(book: Book, lane: Lane, move: LaneMove) -> None:
         rest(book, lane, move)
 
 
+def end_pause_if_over(book: Book, lane: Lane) -> None:
+    """Before anything is asked for: what is asked for after the end of a pause is not what waited through it."""
+    if not lane.paused or lane.paused_until is None or lane.paused_until > book.now:
+        return
+    if lane.phase == HELD:
+        end_pause(book, lane)
+    else:
+        rest(book, lane, LaneMove.RESUME)
+
+
 def hold(book: Book, lane: Lane, worker: str, until: int) -> None:
     """Make the lane the worker's, under a new epoch."""
     _check(lane, LaneMove.CLAIM, HELD)

@@ -71,6 +71,16 @@ def end_pause(tables: Tables, row: LaneRow, now: datetime) -> None:
             effect.reason = "dropped at the end of a pause"
 
 
+def end_pause_if_over(tables: Tables, row: LaneRow, now: datetime) -> None:
+    """Before anything is asked for: what is asked for after the end of a pause is not what waited through it."""
+    if not row.paused or row.paused_until > now:
+        return
+    if row.phase is Phase.HELD:
+        end_pause(tables, row, now)
+    else:
+        rest(tables, row, LaneMove.RESUME, now)
+
+
 def place(tables: Tables, row: LaneRow, event: EventRow, now: datetime) -> None:
     """The next seq of the lane."""
     row.last += 1

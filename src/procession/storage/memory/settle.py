@@ -14,7 +14,7 @@ from procession.core.turn import Advance, Delay, HeldTurn, Park, SetAside, Settl
 from procession.core.verdict import Fate
 from procession.storage.memory.claim import end_try, fenced, held_turn, may_keep, open_turn
 from procession.storage.memory.names import find_lane
-from procession.storage.memory.rest import hold, rest, touch
+from procession.storage.memory.rest import end_pause_if_over, hold, rest, touch
 from procession.storage.memory.rows import EffectRow, LaneRow, ReminderRow, Tables, plus
 
 
@@ -128,6 +128,7 @@ def append_effects(
         where = (tenant, draft.channel, draft.lane, draft.lane_key)
         row = find_lane(tables, where, draft.aliases, (), Side.SENDS, now)
         there = replace(draft, lane=row.lane, lane_key=row.key)
+        end_pause_if_over(tables, row, now)
         row.last += 1
         tables.effects[tenant, draft.id] = EffectRow(
             tenant=tenant, draft=there, turn=turn, oseq=row.last, asked_at=now, changed_at=now
