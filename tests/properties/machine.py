@@ -52,8 +52,8 @@ T = TypeVar("T")
 
 Act = Callable[[Harness, int], Awaitable[object]]
 
-ROUNDS_MAX = 200
-"""Until all has ended: a round plays one turn of each lane, and all that was accepted may be one person's by then."""
+ROUNDS_MAX = 40
+"""Until all has ended."""
 
 
 class LineMachine(RuleBasedStateMachine):
@@ -496,6 +496,8 @@ class LineMachine(RuleBasedStateMachine):
                 self.sweep(Random(0))
             self._operators_let_go()
             worked = self._play_all()
+            while worked and self._play_all():  # looking is what costs time: first all is played that can be now
+                pass
             if self.parted or (not worked and all_has_ended(self.look())):
                 return
         raise AssertionError(f"something never came to its end: {self.look()}")
