@@ -306,7 +306,8 @@ class Store(Protocol):
             the lane rests.
         S3. Lanes whose moment has come rest anew: backoffs, windows, gates (expired ones are counted on the effect),
             ends of pauses.
-        S4. At the end of a pause, pending effects that it covered and that did not ask to be kept are CANCELLED.
+        S4. At the end of a pause, pending effects that it covered and that did not ask to be kept are CANCELLED. What
+            is asked for after that moment was not covered, though the sweep comes later.
         S5. A DOUBT whose wait is over: PARK: the conversation is PARKED; RESEND: PENDING, `resends` + 1
             (or, `resends_max` reached, as PARK); SKIP: SKIPPED. Of several doubts of a conversation it is parked for
             the first: when that is resolved, for the next.
