@@ -185,4 +185,15 @@ _MERGES: Final = (
     ),
 )
 
-PLANTS: Final = (*_SENDS, *_COMES_IN, *_MERGES)
+_LEDGER: Final = (
+    _plant(
+        "ledger-merge-moves-what-is-begun",
+        "likewise, in the ledger",
+        "storage/ledger/merge.py",
+        "    stays = lane.cursor + (head is not None and (begun or lane.phase == HELD))\n",
+        "    stays = lane.cursor\n",
+        store="sqlite",
+    ),
+)
+
+PLANTS: Final = (*_SENDS, *_COMES_IN, *_MERGES, *_LEDGER)

@@ -150,7 +150,7 @@ class SendsAudit:
         self._check_order(own, subject, at)
         self._check_pace(own, subject, at)
         own.state, own.attempts, own.armed_by, own.is_recorded = _S.ARMED, attempt, lease.worker, False
-        own.begun_at, own.not_before = at, None
+        own.begun_at, own.not_before, own.open_since = at, None, self._tally.history.now
         if not own.no:
             self._begun += 1
             own.no, own.track = self._begun, subject

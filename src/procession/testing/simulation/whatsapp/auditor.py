@@ -3,7 +3,7 @@ hold. Those who speak to it: people and Graph, the store as to what it has reall
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -203,19 +203,15 @@ class WhatsAppAuditor:
 
     # --- doubts are shown ---
 
-    def check_doubts(self, views: Sequence[EffectView], longest: timedelta) -> None:
+    def check_doubts(self, views: Sequence[EffectView], longest: float) -> None:
         """L6: what was begun so long ago is known to have been taken or not, or an operator can see that it is not."""
-        now, shown = self.store_now(), {view.id for view in views}
+        now, shown = self.history.now, {view.id for view in views}
         for own in self.sends.effects.values():
-            if (
-                own.is_open
-                and own.begun_at is not None
-                and now - own.begun_at > longest
-                and own.id not in shown
-                and not own.is_skippable(now)
-            ):
-                text = f"it was begun {now - own.begun_at} ago, nobody knows what became of it, and nobody is told"
-                self.tally.fail("L6", text, own.id, own.subject.lane or "")
+            is_told = own.id in shown or own.is_harmless or own.is_skippable(self.store_now())
+            if is_told or not own.is_open or now - own.open_since <= longest:
+                continue
+            text = f"it was begun {now - own.open_since:.0f} s ago, nobody knows what became of it, and nobody is told"
+            self.tally.fail("L6", text, own.id, own.subject.lane or "")
 
     # --- nodes ---
 

@@ -26,6 +26,7 @@ _MOODS: Final = (
     (0.10, "dawdles"),
     (0.08, "flushes"),
     (0.10, "marks"),
+    (0.03, "gives_up"),
 )
 
 
@@ -83,6 +84,9 @@ async def _answer(node: Node, moods: Moods, turn: Turn) -> None:
     text = " ".join(event.text or "" for event in turn.events)
     first, *rest = bubbles(text, BUBBLES)
     await _get_ready(node, moods, turn)
+    if moods.of(turn.id) == "gives_up" and moods.strikes(turn.id, 1):
+        turn.set_aside("somebody should look at it")
+        return
     turn.reply(first)
     if moods.of(turn.id) == "flushes":
         await turn.flush()

@@ -24,6 +24,8 @@ class Sent:
     state: EffectState = EffectState.PENDING
     attempts: int = 0
     begun_at: datetime | None = None
+    open_since: float = 0.0
+    """When it was begun last, in the world's time: a store's clock may jump."""
     no: int = 0
     """Of all begins: when it was begun first."""
     track: "Subject | None" = None

@@ -9,7 +9,6 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -47,9 +46,9 @@ from procession.testing.whatsapp.journey import Journeys
 REST_WITHIN: Final = 240.0
 """Seconds of virtual time that a healed world has to come to rest: the longest backoff that troubles leave behind, and
 more."""
-DOUBT_SHOWN_WITHIN: Final = timedelta(seconds=60)
+DOUBT_SHOWN_WITHIN: Final = 60.0
 """L6. The doubt begins when the call has ended, or its sender is known to be gone."""
-_CALL_MAX: Final = timedelta(seconds=15)
+_CALL_MAX: Final = 15.0
 """The longest call, or lease and takeover."""
 _DAYS: Final = 86_400.0 * 10
 _BOUNDS: Final = Bounds(virtual_seconds_max=_DAYS, steps_max=4_000_000, steps_at_once_max=50_000)
