@@ -87,7 +87,7 @@ class LastLook:
             self._tally.fail("S11", f"its receipt is {effect.receipt}; the highest seen is {own.receipt}", *about)
 
     def _may_be_dropped(self, own: Sent) -> bool:
-        return own.came_droppable or any(not pause.keeps for pause in own.subject.pauses)
+        return own.may_be_dropped(self._auditor.store_now())
 
     def _check_ended(self, effect: FinalEffect, own: Sent) -> None:
         own.pass_by_time(self._auditor.store_now())

@@ -83,8 +83,8 @@ class Subject:
         return newest if newest is not None and newest.begun_at <= at < newest.until else None
 
     def drops(self, asked_at: datetime, at: datetime) -> bool:
-        """Whether the end of a pause may have dropped what was asked for then."""
-        return any(not pause.keeps and pause.until <= at and asked_at <= at for pause in self.pauses)
+        """Whether the end of a pause may have dropped what was asked for before that (S4)."""
+        return any(not pause.keeps and asked_at <= pause.until <= at for pause in self.pauses)
 
 
 def pause(subject: Subject, new: Pause) -> None:
