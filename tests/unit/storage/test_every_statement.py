@@ -18,7 +18,14 @@ OWN: Final = {
     # What a store's own files call, beside the rules.
     "sqlite": {"names.last"},
     "postgres": {
-        *("book.find_tenant", "book.find_tenant_numbered", "book.lock_lanes", "book.lock_outlets", "book.hold"),
+        *(
+            "book.insert_tenants",
+            "book.find_tenant",
+            "book.find_tenant_numbered",
+            "book.lock_lanes",
+            "book.lock_outlets",
+            "book.hold",
+        ),
         *("book.wait_for", "book.outlet_as_read", "book.insert_outlet"),
         *("claim.who_has_ready_turns", "claim.who_has_ready_sends", "claim.who_has_suspects"),
         *("claim.hold_shares", "claim.held_lanes"),

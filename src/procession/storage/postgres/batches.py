@@ -18,13 +18,14 @@ import psycopg
 from psycopg import errors
 
 from procession.core.errors import BadRequest, OutcomeUnknown, ProcessionError, StoreAway, StoreError, StoreFull
+from procession.core.ids import TenantId
 from procession.ports.clock import Clock
 from procession.storage.instants import instant, moment
 from procession.storage.ledger import operate
 from procession.storage.postgres.book import PostgresBook
 from procession.storage.postgres.connection import StoreConnection, words
 from procession.storage.postgres.contended import Contended, Needed
-from procession.storage.postgres.needs import needs
+from procession.storage.postgres.needs import needs, tenants
 from procession.storage.postgres.opening import Place, place_of, reconnected, stored
 from procession.storage.postgres.rows import PostgresRows
 from procession.storage.postgres.shares import PostgresShares
@@ -35,7 +36,7 @@ TRIES_MAX: Final = 50
 LOOKS_MAX: Final = 100
 """How often it is asked what became of a commit, while the server still works on it."""
 
-_BEGIN: Final = (
+BEGIN: Final = (
     "BEGIN ISOLATION LEVEL READ COMMITTED;"
     # Whoever stops in the middle must not keep others waiting for longer than a lease may take.
     "SET LOCAL idle_in_transaction_session_timeout = 2000;"
@@ -117,10 +118,10 @@ class Ledger:
 
     def _attempt(self, works: list[AnyWork], met: Needed) -> AnyWork | None:
         """All of them, committed; or, rolled back, the one that raised."""
-        book = self._ready()
+        dos = [work.do for work in works]
+        book = self._begun(tenants(dos))
         try:
-            self._begin(book)
-            book.take(needs([work.do for work in works], book.shares.find) | met)
+            book.take(needs(dos, book.shares.find) | met)
             for work in works:
                 work.error = None
                 try:
@@ -144,11 +145,24 @@ class Ledger:
         self._commit(book, transaction)
         return None
 
-    def _begin(self, book: PostgresBook) -> None:
+    def _begun(self, named: set[TenantId]) -> PostgresBook:
+        """A book in a transaction. A connection that has died since it was last used is replaced: nothing has been
+        asked of it yet.
+        """
+        try:
+            return self._begin(named)
+        except psycopg.OperationalError:
+            self._let_go()
+            return self._begin(named)
+
+    def _begin(self, named: set[TenantId]) -> PostgresBook:
+        book = self._ready()
         assert self._connection is not None
+        book.shares.rollback_all()
+        book.shares.meet(named)
         book.forget()
         self._warned = False
-        self._connection.cursor().execute(_BEGIN, prepare=False)
+        self._connection.cursor().execute(BEGIN, prepare=False)
         given = None if self._clock is None else instant(self._clock.now())
         book.era, paused, directory, now = book.execute("store.begin", (given,)).fetchone()
         book.sending_paused = bool(paused)
@@ -159,6 +173,7 @@ class Ledger:
         if directory != self._directory:
             book.reload_tenants()
             self._directory = directory
+        return book
 
     def _roll_back(self, book: PostgresBook) -> None:
         connection = self._connection
@@ -232,9 +247,9 @@ class Ledger:
         self._connection, self._book = connection, PostgresBook(rows, shares, self._slot)
         self._directory = None
         known, place = stored(connection), place_of(connection)
-        self.era = known.era
         if place != known.place:
             self._move(self._book, place)
+        self.era = stored(connection).era
 
     def _move(self, book: PostgresBook, place: Place) -> None:
         """This is not the server that the store was written on, or not that life of it: writes may be missing."""
@@ -249,7 +264,10 @@ class Ledger:
             reason = f"the database is another, or was promoted: timeline {before.timeline} became {place.timeline}"
             operate.new_era(book, "the store", reason)
 
-        self._run([Work(begin_era)])
+        work = Work(begin_era)
+        self._run([work])
+        if work.error is not None:
+            raise work.error
 
     def _hear(self, diagnostic: psycopg.errors.Diagnostic) -> None:
         if (diagnostic.message_primary or "").startswith(_NOT_REPLICATED):

@@ -78,9 +78,7 @@ class PostgresBook(Book):
     def tenant(self, tenant: TenantId) -> Share:
         share = self.shares.find(tenant)
         if share is None:
-            self.execute("book.insert_tenant", (tenant,)).fetchone()
-            share = self.shares.find(tenant)
-            assert share is not None
+            share = self.shares.made(self.execute("book.insert_tenant", (tenant,)).fetchone())
         return share
 
     def reload_tenants(self) -> None:
@@ -116,6 +114,9 @@ class PostgresBook(Book):
         return found
 
     def lane_made(self, tenant: int, lane: str, side: str, key: str, channel: str) -> Lane:
+        if self.lane(tenant, lane, side) is None:
+            # Two that make the same lanes would wait for one another at their keys, in whatever order they make them.
+            self.hold(f"lane/{tenant}/{lane}")
         made = super().lane_made(tenant, lane, side, key, channel)
         self._by_no[made.no] = made
         return made

@@ -28,6 +28,19 @@ def needs(works: Iterable[Callable[..., Any]], share_of: Callable[[TenantId], Sh
     return Needed(lanes=frozenset(lanes))
 
 
+def tenants(works: Iterable[Callable[..., Any]]) -> set[TenantId]:
+    """Those that the works may be the first to name."""
+    intakes = [
+        argument
+        for work in works
+        if isinstance(work, partial)
+        for argument in work.keywords.values()
+        if isinstance(argument, Intake)
+    ]
+    named = {event.tenant for intake in intakes for event in intake.events}
+    return named | {sighting.tenant for intake in intakes for sighting in intake.sightings}
+
+
 def _places(work: Callable[..., Any]) -> Iterator[Place]:
     if not isinstance(work, partial):
         return

@@ -34,11 +34,8 @@ class Reader:
         self._let_go()
 
     def _read(self, read: Callable[[Rows], T]) -> T:
-        if self._connection is None or self._connection.closed:
-            self._connection = StoreConnection.to(self._url, read_only=True)
-        connection = self._connection
         try:
-            connection.cursor().execute(_BEGIN, prepare=False)
+            connection = self._begun()
             answer = read(PostgresRows(connection))
             connection.cursor().execute("COMMIT", prepare=False)
         except (psycopg.DataError, OverflowError, UnicodeError) as error:
@@ -51,6 +48,19 @@ class Reader:
             self._let_go()
             raise
         return answer
+
+    def _begun(self) -> StoreConnection:
+        """In a transaction. A connection that has died since it was last used is replaced."""
+        if self._connection is not None and not self._connection.closed:
+            try:
+                self._connection.cursor().execute(_BEGIN, prepare=False)
+            except psycopg.OperationalError:
+                self._let_go()
+            else:
+                return self._connection
+        self._connection = StoreConnection.to(self._url, read_only=True)
+        self._connection.cursor().execute(_BEGIN, prepare=False)
+        return self._connection
 
     def _let_go(self) -> None:
         if self._connection is not None:

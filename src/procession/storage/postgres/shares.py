@@ -6,6 +6,7 @@ processes: who claims for such a tenant locks its row until he has committed.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from procession.storage.ledger.lane import SENDS, TURNS
 from procession.storage.ledger.shares import Share, Shares, Standing
@@ -40,23 +41,43 @@ class PostgresShares(Shares):
         assert found is not None, f"there is no tenant {no}"
         return found
 
-    def add(self, share: Share) -> None:
-        self._by_name[share.tenant] = share
-        self._by_no[share.no] = share
+    def meet(self, tenants: Iterable[str]) -> None:
+        """Those that nobody knows are made, in one order, and not in the transaction that names them first: else two
+        such would wait for one another.
+        """
+        unknown = sorted(tenant for tenant in tenants if tenant not in self._by_name)
+        if unknown:
+            self._rows.execute("book.insert_tenants", (unknown,))
+
+    def made(self, row: tuple[Any, ...]) -> Share:
+        """By this transaction: if that is rolled back, there is no such tenant."""
+        share = self._share(row)
+        self.add(share)
+        return share
 
     def know(self, no: int, tenant: str) -> None:
         if no not in self._by_no:
-            self.add(Share(no, tenant))
+            self._keep(Share(no, tenant))
 
     def _read(self, statement: str, key: str | int) -> Share | None:
         row = self._rows.execute(statement, (key,)).fetchone()
         if row is None:
             return None
+        share = self._share(row)
+        self._keep(share)
+        return share
+
+    @staticmethod
+    def _share(row: tuple[Any, ...]) -> Share:
         no, tenant, weight, lanes_max, pool, active = row
         share = Share(no, tenant)
-        self.add(share)
-        self.configure(no, weight=weight, lanes_max=lanes_max, pool=pool, active=bool(active))
+        share.weight, share.lanes_max, share.pool, share.active = weight, lanes_max, pool, bool(active)
         return share
+
+    def _keep(self, share: Share) -> None:
+        """Whatever becomes of the transaction: others have made it."""
+        self._by_name[share.tenant] = share
+        self._by_no[share.no] = share
 
     # --- lanes ---
 

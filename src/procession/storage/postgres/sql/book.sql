@@ -10,7 +10,12 @@
 -- :insert_tenant
 -- Several processes may be the first to hear of it.
 INSERT INTO procession_tenant (tenant) VALUES ($1)
-ON CONFLICT (tenant) DO UPDATE SET tenant = excluded.tenant RETURNING no;
+ON CONFLICT (tenant) DO UPDATE SET tenant = excluded.tenant
+RETURNING no, tenant, weight, lanes_max, pool, active;
+
+-- :insert_tenants
+INSERT INTO procession_tenant (tenant) SELECT name FROM unnest($1::text[]) AS name ORDER BY name
+ON CONFLICT (tenant) DO NOTHING;
 
 -- :find_tenant
 SELECT no, tenant, weight, lanes_max, pool, active FROM procession_tenant WHERE tenant = $1;
