@@ -21,5 +21,7 @@ WHATSAPP_SEEDS: Final = {
     33: "a bubble behind a doubt was dropped with a pause, and its lane merged after that",
     70: "a doubt was resent by an operator when its lane had been merged into another",
     110: "the last bubble of a merged lane had a gate that expired",
+    308: "the answer to a read mark came when its lane was lost",
+    324: "two lanes were merged while both were held",
 }
 """Likewise, of WhatsApp's worlds; these were wrong themselves."""

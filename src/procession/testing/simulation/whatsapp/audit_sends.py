@@ -60,7 +60,6 @@ class SendsAudit:
             self._tally.seen(Sight.MERGED_WHILE_SENDING)
             self._heads.setdefault(heir, []).append(left[0])
             left = left[1:]
-        merge.number = self._begun
         loser.effects = [sent for sent in loser.effects if sent not in left]
         heir.effects += left
         for sent in left:
@@ -89,6 +88,8 @@ class SendsAudit:
         if own is None or (subject is not None and subject.last is not own.subject.last):
             self._tally.fail("S9", "it was never asked for, or not of this conversation", *about)
             return
+        if not own.no:
+            own.claimed_at = at
         if subject is not None and self._is_closing(subject, at):
             self._tally.fail("X3", "what was merged into it has an effect open, and it was taken", *about)
         elif subject is not None:

@@ -88,7 +88,7 @@ class TurnsAudit:
         self._tally.seen(Sight.MERGED_LANES)
         self._tally.seen(Sight.MERGED_WHILE_PLAYED, bool(loser.open))
         self._tally.history.note("auditor", "merges", (loser.lane or "", heir.lane or ""), loser.label)
-        merge = Merge(loser=loser, at=at, number=0, had_open=bool(loser.open))
+        merge = Merge(loser=loser, at=at, had_open=bool(loser.open))
         loser.heir = heir
         heir.merges.append(merge)
         for key in (*loser.replays, *loser.waiting):
@@ -121,7 +121,6 @@ class TurnsAudit:
         if subject is None:
             return
         self.place(subject, lease, *about)
-        subject.claimed_at["turns"] = at
         ids = tuple(event.id for event in held.events)
         if subject.open and subject.open != ids:
             self._tally.fail("C4", f"the turn {subject.open} is open, and was claimed as {ids}", *about)

@@ -67,7 +67,8 @@ class Evidence:
         if len(own.taken) > 1 + own.resends:
             text = f"it is taken for the {len(own.taken)}. time, after {own.resends} resends"
             self._tally.wrong(Wrong.DUPLICATES, "S8", text, own.id)
-        elif len(own.taken) > 1:
+            return
+        if len(own.taken) > 1:
             self._tally.declared(Declared.DECLARED_DUPLICATES)
             return
         reply = read_reply(accepted.body)
@@ -105,6 +106,8 @@ class Evidence:
 
     def _see(self, own: Sent, sighting: Sighting, at: datetime) -> None:
         self._tally.history.note("store", "sighting", (own.id,), sighting.receipt.name, own.state)
+        if own.is_harmless:
+            return
         if not own.taken:
             self._tally.fail("S10", "a status tells of it, and Graph has never taken it", own.id)
             return

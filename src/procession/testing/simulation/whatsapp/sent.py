@@ -23,6 +23,8 @@ class Sent:
     asked_at: datetime
     state: EffectState = EffectState.PENDING
     attempts: int = 0
+    claimed_at: datetime | None = None
+    """For the begin that was the first."""
     begun_at: datetime | None = None
     open_since: float = 0.0
     """When it was begun last, in the world's time: a store's clock may jump."""

@@ -37,8 +37,6 @@ class Merge:
 
     loser: "Subject"
     at: datetime
-    number: int
-    """Of the begins at that time."""
     had_open: bool
     is_told: bool = False
     """Its state has been handed over."""
@@ -64,8 +62,6 @@ class Subject:
     cursor: int = 0
     """Effects before it have ended, and their gates are open."""
     owes: Pair = field(default_factory=Pair)
-    claimed_at: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """By side: when its lane was claimed last."""
 
     @property
     def last(self) -> "Subject":
@@ -107,4 +103,5 @@ def precedes(first: Sent, second: Sent) -> bool:
         return True
     merges = {merge.loser: merge for merge in second.track.merges}
     found = merges.get(first.track)
-    return found is not None and second.no > found.number
+    # One that was claimed before the merge comes to its end beside the other's.
+    return found is not None and second.claimed_at is not None and second.claimed_at > found.at
