@@ -271,11 +271,12 @@ def appears(path: Path) -> bytes:
 
 
 @contextmanager
-def house_in(folder: Path) -> Iterator[House]:
+def house_in(folder: Path, **environment: str) -> Iterator[House]:
     """With nobody in it yet; `apply` is done already."""
     provider = Provider()
     try:
         house = House(folder, provider)
+        house.environment.update(environment)
         house.ask("apply", "-f", "platform.toml")
         yield house
     finally:

@@ -137,7 +137,7 @@ async def test_an_engine_that_stops_in_the_middle_keeps_the_others_waiting_for_s
     await store.close()
 
 
-async def test_connections_that_the_server_has_ended_are_made_again_before_they_are_missed(
+async def test_connections_that_the_server_ends_are_made_again(
     postgres_server: ThrowawayServer,
 ) -> None:
     emptied(postgres_server.url)

@@ -19,7 +19,7 @@ PACKAGES: Final = (
 
 # Who may know the classes behind a port: the wiring that chooses them, and what tries them out.
 CONCRETE: Final = ("procession.storage", "procession.connectors", "procession.vault")
-KNOWS_CONCRETE: Final = ("src/procession/app/wiring.py", "src/procession/testing/")
+KNOWS_CONCRETE: Final = ("src/procession/app/wiring.py", "src/procession/app/stores.py", "src/procession/testing/")
 
 
 def impure_imports(source: Source) -> Iterator[Finding]:

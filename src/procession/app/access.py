@@ -24,7 +24,8 @@ class Absent(Enum):
 def is_absent(config: Config) -> bool:
     """There is neither. What is kept in memory is there only as long as its engine."""
     folder = config.sqlite_folder
-    exists = folder is not None and (folder / SQLITE_FILE).exists()
+    # Whether a database has a store in it is seen when it is opened.
+    exists = config.database is not None or (folder is not None and (folder / SQLITE_FILE).exists())
     return not exists and not engine_runs(config.folder)
 
 

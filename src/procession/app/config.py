@@ -13,6 +13,7 @@ from typing import Final, TypeVar, cast
 from procession.app.settings import (
     BY_NAME,
     FOLDER,
+    POSTGRES,
     SETTINGS,
     SQLITE_FILE,
     Network,
@@ -84,6 +85,11 @@ class Config:
             return None
         path = Path(place)
         return path.parent if path.name == SQLITE_FILE else path
+
+    @property
+    def database(self) -> str | None:
+        """The address of the Postgres database; None, if the store is another."""
+        return self.store if self.store.startswith(POSTGRES) else None
 
     @property
     def folder(self) -> Path:

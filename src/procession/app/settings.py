@@ -55,7 +55,8 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _CHARS_MAX: Final = 20
 _PORTS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-_STORES: Final = ("memory:", "sqlite:", "postgresql://", "postgres://", "redis://", "rediss://")
+POSTGRES: Final = ("postgresql://", "postgres://")
+_STORES: Final = ("memory:", "sqlite:", *POSTGRES, "redis://", "rediss://")
 _LEVELS: Final = ("note", "warn", "silent")
 
 
@@ -181,7 +182,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="store",
         read=_store,
         default=f"sqlite:{FOLDER}",
-        reason="where events, lanes and effects are kept; `memory:` keeps nothing and is for trying things out",
+        reason="where events, lanes and effects are kept: `sqlite:FOLDER`, `postgresql://…`; `memory:` keeps nothing",
         flag="--store",
     ),
     Setting(

@@ -4,27 +4,22 @@ What is heavy is imported where it is needed: an engine without secrets never lo
 to a running engine loads no store.
 """
 
-import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from procession.app.config import Config
-from procession.app.control import ControlService, engine_runs
+from procession.app.control import ControlService
 from procession.app.desk import Desk, DeskMeans
 from procession.app.files import ChannelFiles
-from procession.app.health import Finding, Grade, clock_finding, integrity_finding
 from procession.app.key_program import KEY_COMMAND, key_program
 from procession.app.late_vault import LateVault
 from procession.app.replies import ChannelReplies
-from procession.app.seen import SeenDirectory
 from procession.app.settings import Role
+from procession.app.stores import MEMORY, OpenStore, open_store, schema_of
 from procession.app.system import SystemChance, SystemClock
-from procession.core.errors import Misconfigured
 from procession.core.ids import WorkerId
 from procession.core.limits import FILE_BYTES_MAX, FILES_MAX
 from procession.ingress.asgi import IngressApp
@@ -40,13 +35,10 @@ from procession.outbox.outlets import Outlets
 from procession.ports.chance import Chance
 from procession.ports.clock import Clock
 from procession.ports.connector import Inbound, KeepsFiles, Outbound
-from procession.ports.console import Console
-from procession.ports.store import Store
 from procession.ports.telemetry import Telemetry
 from procession.ports.vault import Masters, SealedRows, WholeVault
 from procession.runtime.bell import InnerBell
 from procession.runtime.loop import FailStop
-from procession.runtime.pause import pause
 from procession.runtime.threads import ThreadPool
 from procession.runtime.wire import AddressPolicy, Wire
 from procession.runtime.wire.limits import WireLimits
@@ -57,22 +49,7 @@ if TYPE_CHECKING:
     from procession.connectors.plain import PlainConnector
     from procession.connectors.whatsapp import WhatsAppConnector
 
-MEMORY: Final = "memory:"
-LOOK_EVERY: Final = timedelta(milliseconds=50)
-LOOKS_AGAIN: Final = 60
-"""Three seconds in all: longer than any command needs the store for."""
 MASTER_KEY: Final = "master.key"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenStore:
-    """A store with all its sides."""
-
-    store: Store
-    console: Console
-    directory: SeenDirectory
-    rows: SealedRows
-    examine: Callable[[], Awaitable[tuple[Finding, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +72,7 @@ async def open_world(config: Config, *, on_broken: FailStop | None = None) -> Wo
     """Open the store, or make it. `on_broken` ends the process when the store can be trusted no more."""
     clock, chance = SystemClock(), SystemChance()
     level = {"note": Level.NOTE, "warn": Level.WARN, "silent": Level.SILENT}[config.log]
-    opened = await _open_patiently(config, clock, chance, on_broken)
+    opened = await open_store(config, clock, chance, on_broken)
     connectors = _connectors(clock)
     telemetry = LineTelemetry(clock, level=level)
     return World(
@@ -127,100 +104,11 @@ def desk_of(world: World, reopened: Callable[[], Awaitable[None]] | None = None)
     return Desk(means=means if reopened is None else replace(means, reopened=reopened))
 
 
-# --- stores ---
-
-
-async def _open_patiently(config: Config, clock: Clock, chance: Chance, on_broken: FailStop | None) -> OpenStore:
-    """A command holds a store for a moment, and an engine that is just starting answers in a moment: both are waited
-    for. An engine that runs is not.
-    """
-    from procession.storage.sqlite.lock import FolderInUse
-
-    for _ in range(LOOKS_AGAIN):
-        try:
-            return _open_store(config, clock, chance, on_broken)
-        except FolderInUse:
-            if engine_runs(config.folder):
-                raise
-            await pause(LOOK_EVERY)
-    return _open_store(config, clock, chance, on_broken)
-
-
-def _open_store(config: Config, clock: Clock, chance: Chance, on_broken: FailStop | None) -> OpenStore:
-    if config.sqlite_folder is not None:
-        return _open_sqlite(config.sqlite_folder, clock, chance, on_broken)
-    if config.store == MEMORY:
-        return _open_memory(clock)
-    kind = config.store.partition(":")[0]
-    raise Misconfigured(
-        f"store: {kind} is not supported by this version: it has sqlite:FOLDER (the default) and memory:"
-    )
-
-
-def _open_memory(clock: Clock) -> OpenStore:
-    from procession.storage.memory.secrets import MemorySecrets
-    from procession.storage.memory.store import MemoryStore
-
-    store = MemoryStore(clock=clock)
-
-    async def examine() -> tuple[Finding, ...]:
-        text = f"memory, era {store.era}: nothing of it survives this process"
-        return (Finding(about="store", grade=Grade.LOOK, text=text),)
-
-    return OpenStore(
-        store=store,
-        console=store.console,
-        directory=SeenDirectory(store.directory),
-        rows=MemorySecrets(store.tables, store.now),
-        examine=examine,
-    )
-
-
-def _open_sqlite(folder: Path, clock: Clock, chance: Chance, on_broken: FailStop | None) -> OpenStore:
-    from procession.storage.sqlite.store import SqliteStore
-
-    def broken(error: BaseException) -> None:
-        if on_broken is not None:
-            on_broken(str(error))
-
-    store = SqliteStore.open(folder, clock=clock, chance=chance, on_broken=broken)
-
-    async def examine() -> tuple[Finding, ...]:
-        return await asyncio.to_thread(_examine_sqlite, folder, store.era, clock)
-
-    return OpenStore(
-        store=store,
-        console=store.console,
-        directory=SeenDirectory(store.directory),
-        rows=store.secrets,
-        examine=examine,
-    )
-
-
-def _examine_sqlite(folder: Path, era: int, clock: Clock) -> tuple[Finding, ...]:
-    from procession.storage.sqlite.look import look_at
-
-    look = look_at(folder, clock)
-    return (
-        Finding(about="store", grade=Grade.GOOD, text=f"sqlite in {folder}, era {era}"),
-        Finding(
-            about="schema", grade=Grade.GOOD, text=f"{look.version}; this version knows up to {look.version_known}"
-        ),
-        integrity_finding(look.faults),
-        clock_finding(look.clock_ahead),
-    )
-
-
 async def migrated(config: Config) -> tuple[int, int]:
     """Bring the schema forward; answers the versions before and after. Opening a store does it."""
-    from procession.storage.sqlite.look import version_of
-
-    folder = config.sqlite_folder
-    if folder is None:
-        raise Misconfigured(f"store: {config.store} has no schema to bring forward")
-    before = version_of(folder)
+    before = await schema_of(config)
     await (await open_world(config)).open.store.close()
-    return before, version_of(folder)
+    return before, await schema_of(config)
 
 
 # --- secrets ---

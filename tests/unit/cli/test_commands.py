@@ -109,7 +109,7 @@ def test_a_command_on_nothing_makes_nothing(tmp_path: Path, monkeypatch: pytest.
     assert [path.name for path in tmp_path.iterdir()] == ["empty.toml"]
 
 
-@pytest.mark.parametrize("store", ["postgresql://localhost/x", "redis://localhost"])
+@pytest.mark.parametrize("store", ["redis://localhost", "rediss://localhost"])
 def test_a_store_of_a_later_version_is_refused_in_words(store: str, tmp_path: Path) -> None:
     ran = CliRunner().invoke(main, ["serve", "--store", store, "--data", str(tmp_path), "--port", "0"])
 

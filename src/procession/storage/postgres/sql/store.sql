@@ -57,3 +57,6 @@ UPDATE procession_store SET cluster = $1, timeline = $2;
 -- :migrating
 -- One process at a time brings the schema forward.
 SELECT pg_advisory_xact_lock(hashtextextended('procession schema', 7));
+
+-- :others
+SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'procession%' AND pid <> pg_backend_pid();
