@@ -23,7 +23,7 @@ from procession.testing.simulation.whatsapp.audit_turns import TurnsAudit
 from procession.testing.simulation.whatsapp.rare import Sight
 from procession.testing.simulation.whatsapp.said import EventKey, events_in
 from procession.testing.simulation.whatsapp.shape import WhatsAppShape
-from procession.testing.simulation.whatsapp.subject import Merge, Subject, end_pause
+from procession.testing.simulation.whatsapp.subject import Merge, Pause, Subject, end_pause, pause
 from procession.testing.simulation.whatsapp.tally import Tally, Wrong
 from procession.testing.simulation.whatsapp.tokens import Tokens
 from procession.testing.whatsapp.book import Accepted
@@ -55,6 +55,7 @@ class WhatsAppAuditor:
             "begin": self._begin,
             "record": self._record,
             "sweep": self._sweep,
+            "pause": self._pause,
             "resume": self._resume,
             "skip": self._skip,
             "replay": self._replay,
@@ -138,6 +139,14 @@ class WhatsAppAuditor:
         self.sends.merged(heir, merge)
 
     # --- operators ---
+
+    def _pause(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
+        """X1: whoever pauses one of those that were merged means all."""
+        subject = self.turns.by_lane.get((args["tenant"], args["lane"]))
+        if answer and subject is not None:
+            self.note("operator", "lane pause", (args["lane"],), args["duration"])
+            for each in subject.last.family():
+                pause(each, Pause(begun_at=at, until=at + args["duration"], keeps=args["keep_effects"]))
 
     def _resume(self, args: Mapping[str, Any], answer: Said, at: datetime) -> None:
         tenant: TenantId = args["tenant"]

@@ -3,6 +3,7 @@ clean up in the end.
 """
 
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Final
 
 from procession.core.errors import BadRequest, StoreError
@@ -47,6 +48,24 @@ class Operators:
             await self._patiently(self._release)
             if self._chance.happens(0.3):
                 await self._patiently(self._replay)
+            await self._patiently(self._chance.pick((self._pause, self._resume, self._nothing)))
+
+    async def _pause(self) -> None:
+        lanes = list(self._auditor.turns.by_lane)
+        if lanes:
+            tenant, lane = self._chance.pick(lanes)
+            duration = timedelta(seconds=self._chance.uniform(0.5, 4))
+            args = {"tenant": tenant, "lane": lane, "duration": duration, "keep_effects": self._chance.happens(0.5)}
+            await self._server.ask("pause", {**args, "actor": _ACTOR})
+
+    async def _resume(self) -> None:
+        lanes = list(self._auditor.turns.by_lane)
+        if lanes:
+            tenant, lane = self._chance.pick(lanes)
+            await self._server.ask("resume", {"tenant": tenant, "lane": lane, "actor": _ACTOR})
+
+    async def _nothing(self) -> None:
+        """Most of the time people have other things to do."""
 
     async def rotate(self) -> None:
         """Tokens of some numbers are made anew at Meta, and reach us a while later: until then nothing goes out."""
