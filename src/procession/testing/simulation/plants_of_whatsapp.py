@@ -35,8 +35,8 @@ _SENDS: Final = (
         "whatsapp-status-decides",
         "Graph's HTTP status decides, and not its code: throttling comes with 400",
         "connectors/whatsapp/perform.py",
-        "    fault = _fault(read)\n    if fault is None:\n",
-        "    fault = _fault(read)\n    if 400 <= answer.status < 500:\n"
+        "    fault = fault_of(read)\n    if fault is None:\n",
+        "    fault = fault_of(read)\n    if 400 <= answer.status < 500:\n"
         '        return Refused(code=str(answer.status), reason="it is our fault")\n    if fault is None:\n',
     ),
     _plant(
