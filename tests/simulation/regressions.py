@@ -22,6 +22,7 @@ WHATSAPP_SEEDS: Final = {
     70: "a doubt was resent by an operator when its lane had been merged into another",
     110: "the last bubble of a merged lane had a gate that expired",
     308: "the answer to a read mark came when its lane was lost",
+    646: "a doubt that its tenant's policy had resent was dropped with a pause, and Graph took the first try late",
     324: "two lanes were merged while both were held",
 }
 """Likewise, of WhatsApp's worlds; these were wrong themselves."""

@@ -75,7 +75,7 @@ class LastLook:
                 self._tally.wrong(Wrong.LOST, "S10", "it is confirmed, and Graph has never taken it", *about)
             case _S.REFUSED:
                 self._tally.wrong(Wrong.LOST, "S9", "it is refused, and nothing in it could be", *about)
-            case _S.CANCELLED if own.taken and not own.resends:
+            case _S.CANCELLED if own.taken and own.is_strict and not own.resends:
                 self._tally.fail("S10", "it is cancelled, and Graph has taken it", *about)
             case _S.CANCELLED if not self._may_be_dropped(own):
                 self._tally.wrong(Wrong.LOST, "S9", "it is cancelled, and nobody has taken over", *about)
