@@ -41,6 +41,17 @@ async def test_an_expected_number_takes_its_seq(harness: Harness) -> None:
     assert [place.seq for place in places] == [1, 2]
 
 
+@line("A1", "A3")
+async def test_a_repeat_within_one_delivery_of_an_event_with_an_order_changes_nothing(harness: Harness) -> None:
+    first, repeat, plain = await accept(
+        harness, an_event(1, order=number(1)), an_event(1, order=number(1)), an_event(1)
+    )
+
+    assert [place.fresh for place in (first, repeat, plain)] == [True, False, False]
+    assert (await harness.console.counts()).accepted == 1
+    assert await played(harness) == [("ann-1", False)]
+
+
 @line("A3")
 async def test_an_early_number_is_held_without_seq(harness: Harness) -> None:
     (place,) = await accept(harness, an_event(3, order=number(3)))

@@ -26,9 +26,9 @@ OWN: Final = {
             "book.lock_outlets",
             "book.hold",
         ),
-        *("book.wait_for", "book.outlet_as_read", "book.insert_outlet"),
+        *("book.wait_for", "book.hold_all", "book.outlet_as_read", "book.insert_outlet"),
         *("claim.who_has_ready_turns", "claim.who_has_ready_sends", "claim.who_has_suspects"),
-        *("claim.hold_shares", "claim.held_lanes"),
+        *("claim.hold_shares", "claim.held_lanes", "accept.events", "accept.known_of"),
     },
 }
 

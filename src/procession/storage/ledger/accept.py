@@ -1,7 +1,6 @@
 """Accept: events get their places, sightings find their effects, the rest is quarantined (A1 to A12)."""
 
 import json
-from typing import Final
 
 from procession.core.event import Acceptance, EventState, Intake, NewEvent, Placement
 from procession.core.lane import LaneMove
@@ -13,8 +12,6 @@ from procession.storage.ledger.lane import HELD, READY, TURNS
 from procession.storage.ledger.resequence import place_of, release_followers
 from procession.storage.ledger.rest import touch
 from procession.storage.ledger.sight import see
-
-_EVENT: Final = "accept.event"
 
 
 def accept(book: Book, intake: Intake) -> Acceptance:
@@ -45,7 +42,7 @@ def _place(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | None]:
     seq = lane.next_seq
     occurred_at = None if new.occurred_at is None else instant(new.occurred_at)
     row = (tenant, new.id, lane.no, seq, new.channel, new.provider_id, new.kind, now, now, occurred_at, new.payload)
-    if not book.execute(_EVENT, row).rowcount:
+    if not book.insert_event(row):
         if known is None:
             book.discard(lane)
         return False, None
@@ -65,14 +62,13 @@ def _place(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | None]:
 
 def _place_whole(book: Book, tenant: int, new: NewEvent) -> tuple[bool, int | None]:
     """An event with an order of its source's, a window, or names."""
-    if book.execute("accept.known", (tenant, new.id)).fetchone() is not None:
+    if book.knows_event(tenant, new.id):
         return False, None
     where = (tenant, new.channel, new.lane, new.lane_key)
     lane = find_lane(book, where, new.aliases, new.retires, TURNS)
     place = place_of(book, lane, new)
     order, window = new.order, new.window
-    book.execute(
-        "accept.event_whole",
+    book.insert_whole_event(
         (
             tenant,
             new.id,

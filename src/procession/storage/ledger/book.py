@@ -11,7 +11,7 @@ happens inside one write transaction, a row that did not match would be an error
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Final
@@ -20,7 +20,7 @@ from procession.core.ids import LaneId, TenantId, WorkerId
 from procession.core.lane import Lease, Side
 from procession.storage.instants import moment
 from procession.storage.ledger import lane as lanes
-from procession.storage.ledger.effect import Sent
+from procession.storage.ledger.effect import EFFECT_VALUES, Sent
 from procession.storage.ledger.lane import HELD, Lane
 from procession.storage.ledger.names import Names
 from procession.storage.ledger.outlet import Outlet, new_outlet
@@ -36,28 +36,6 @@ _CLOSING: Final = "merge.closing"
 
 LANE_VALUES: Final[Callable[[Lane], tuple[Any, ...]]] = attrgetter(*Lane.COLUMNS[Lane.COLUMNS.index("phase") :], "no")
 """Of save_lane and insert_lane: every column from `phase` on, in the table's order, then the number."""
-EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
-    "state",
-    "attempts",
-    "tries",
-    "armed_epoch",
-    "not_before",
-    "doubt_until",
-    "accepted_at",
-    "receipt",
-    "failed",
-    "ref",
-    "reason",
-    "resends",
-    "unproven",
-    "gate_expired",
-    "gate_unshown",
-    "slot_at",
-    "changed_at",
-    "ended_at",
-    "no",
-)
-
 LANES_KEPT_MAX: Final = 4_096
 """Lanes that stay in memory between operations: about 4 MB."""
 
@@ -68,8 +46,6 @@ class Book:
         self.execute = rows.execute
         self.shares = shares
         self.names = Names(rows)
-        self.alone = True
-        """Nobody else writes to these rows."""
         self.now = 0
         """The instant of the present batch."""
         self.era = 0
@@ -249,6 +225,34 @@ class Book:
         self._effects.clear()
         self._effects_at.clear()
         self.execute(statement, arguments)
+
+    # --- events and states ---
+
+    def insert_event(self, row: tuple[Any, ...]) -> bool:
+        """False: it is here already."""
+        return bool(self.execute("accept.event", row).rowcount)
+
+    def insert_whole_event(self, row: tuple[Any, ...]) -> None:
+        """One that is not here."""
+        self.execute("accept.event_whole", row)
+
+    def knows_event(self, tenant: int, event: str) -> bool:
+        return self.execute("accept.known", (tenant, event)).fetchone() is not None
+
+    def keep_state(self, lane: Lane, state: bytes) -> None:
+        self.execute("settle.state", (lane.no, lane.tenant, state))
+
+    def state_of(self, lane: Lane) -> bytes | None:
+        if not lane.has_state:
+            return None
+        (state,) = self.execute("claim.state", (lane.tenant, lane.no)).fetchone()
+        return bytes(state)
+
+    def take_ready(self, statement: str, counts: Mapping[int, int]) -> dict[int, list[tuple[Any, ...]]]:
+        """The rows of so many ready lanes of each tenant."""
+        found = {no: self.execute(statement, (no, count)).fetchall() for no, count in counts.items()}
+        assert all(len(found[no]) == count for no, count in counts.items()), "fairness does not count as the file does"
+        return found
 
     # --- reminders ---
 

@@ -1,7 +1,7 @@
 """Claim: fair between tenants, within shares, whole turns (C1 to C6)."""
 
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from procession.core.event import Event
 from procession.core.ids import ChannelName, EventId, LaneId, TenantId
@@ -71,27 +71,21 @@ def _pick_suspects(book: Book, ask: Ask) -> list[tuple[Lane, EventRow | None]]:
 def _lanes_of(book: Book, statement: str, whose: list[Share]) -> list[tuple[Lane, EventRow | None]]:
     """One lane for each time that a tenant is named, in that order, each tenant's longest ready first."""
     found: dict[int, list[tuple[Lane, EventRow | None]]] = {}
-    for no, count in Counter([share.no for share in whose]).items():
+    for no, rows in book.take_ready(statement, Counter([share.no for share in whose])).items():
         found[no] = [
             (book.adopt(row[:_LANE_COLUMNS]), None if row[_LANE_COLUMNS] is None else row[_LANE_COLUMNS:])
-            for row in reversed(_taken(book, statement, no, count))
+            for row in reversed(rows)
         ]
-    return [found[share.no].pop() for share in whose if found[share.no]]
+    # Fewer than were counted only where others may have taken some since.
+    return [found[share.no].pop() for share in whose if found.get(share.no)]
 
 
 def _pick_sends(book: Book, ask: Ask) -> list[Lane]:
     whose = book.shares.pick(SENDS, ask.pools, ask.lanes_max, _clean)
     found: dict[int, list[Lane]] = {}
-    for no, count in Counter([share.no for share in whose]).items():
-        found[no] = [book.adopt(row) for row in reversed(_taken(book, "claim.ready_sends", no, count))]
-    return [found[share.no].pop() for share in whose if found[share.no]]
-
-
-def _taken(book: Book, statement: str, tenant: int, count: int) -> list[tuple[Any, ...]]:
-    """Fewer than were counted only where others may have taken some since."""
-    rows = book.execute(statement, (tenant, count)).fetchall()
-    assert len(rows) == count or not book.alone, "the counts of fairness are not those of the file"
-    return rows
+    for no, rows in book.take_ready("claim.ready_sends", Counter([share.no for share in whose])).items():
+        found[no] = [book.adopt(row) for row in reversed(rows)]
+    return [found[share.no].pop() for share in whose if found.get(share.no)]
 
 
 def _clean(_share: Share, standing: Standing) -> int:
@@ -131,7 +125,7 @@ def held_turn(book: Book, lane: Lane, head: EventRow | None = None) -> HeldTurn:
         lease=book.lease(lane),
         lane_key=lane.key,
         events=tuple([_event_of(row, tenant, lane) for row in rows]),
-        state=_state(book, lane),
+        state=book.state_of(lane),
         steps=_steps(book, lane),
         tries=lane.tries,
         deaths=lane.deaths,
@@ -200,13 +194,6 @@ def _event_of(row: EventRow, tenant: TenantId, lane: Lane) -> Event:
         occurred_at=moment_or_none(occurred_at),
         late=bool(late),
     )
-
-
-def _state(book: Book, lane: Lane) -> bytes | None:
-    if not lane.has_state:
-        return None
-    (state,) = book.execute("claim.state", (lane.tenant, lane.no)).fetchone()
-    return bytes(state)
 
 
 def _steps(book: Book, lane: Lane) -> tuple[Step, ...]:

@@ -1,6 +1,8 @@
 """A row of procession_effect, without its payload (which is read only to be sent)."""
 
+from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from procession.core.effect import (
@@ -193,6 +195,30 @@ class Sent:
             return self.accepted_at + self.gate_gap
         wait = self.gate_wait_max if self.gate_unshown is None else min(self.gate_wait_max, self.gate_unshown)
         return self.accepted_at + max(self.gate_gap, wait)
+
+
+EFFECT_VALUES: Final[Callable[[Sent], tuple[Any, ...]]] = attrgetter(
+    "state",
+    "attempts",
+    "tries",
+    "armed_epoch",
+    "not_before",
+    "doubt_until",
+    "accepted_at",
+    "receipt",
+    "failed",
+    "ref",
+    "reason",
+    "resends",
+    "unproven",
+    "gate_expired",
+    "gate_unshown",
+    "slot_at",
+    "changed_at",
+    "ended_at",
+    "no",
+)
+"""Of save_effect: every column that may change, then the number."""
 
 
 def effect_of(sent: Sent, tenant: str, lane: Lane, payload: bytes) -> Effect:

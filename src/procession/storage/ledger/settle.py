@@ -103,7 +103,7 @@ def _advance(book: Book, lane: Lane, settlement: Settlement) -> None:
     if lane.has_steps:
         book.execute("settle.forget_steps", (lane.tenant, settlement.turn))
     if settlement.state is not None:
-        book.execute("settle.state", (lane.no, lane.tenant, settlement.state))
+        book.keep_state(lane, settlement.state)
         lane.has_state = 1
     lane.try_open = 0
     pass_turn(book, lane, EventState.DONE, "")

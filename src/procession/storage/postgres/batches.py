@@ -10,8 +10,9 @@ What can go wrong, and what is then said to whom:
   transaction; all are told what it says, and `OutcomeUnknown` only if it cannot say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import psycopg
@@ -22,10 +23,15 @@ from procession.core.ids import TenantId
 from procession.ports.clock import Clock
 from procession.storage.instants import instant, moment
 from procession.storage.ledger import operate
+from procession.storage.ledger.accept import accept
+from procession.storage.ledger.begin import begin
+from procession.storage.ledger.record import record
+from procession.storage.ledger.release import release, renew
+from procession.storage.ledger.settle import remember, settle
 from procession.storage.postgres.book import PostgresBook
 from procession.storage.postgres.connection import StoreConnection, words
 from procession.storage.postgres.contended import Contended, Needed
-from procession.storage.postgres.needs import needs, tenants
+from procession.storage.postgres.needs import events, needs, tenants
 from procession.storage.postgres.opening import Place, place_of, reconnected, stored
 from procession.storage.postgres.rows import PostgresRows
 from procession.storage.postgres.shares import PostgresShares
@@ -50,6 +56,7 @@ _AGAIN: Final = (
     errors.UniqueViolation,
 )
 _CANNOT_BE: Final = (errors.DataError, UnicodeError, OverflowError)
+_PLAIN: Final = frozenset({accept, settle, remember, begin, record, renew, release})
 _NOT_REPLICATED: Final = "canceling wait for synchronous replication"
 
 
@@ -100,14 +107,19 @@ class Ledger:
     # --- one batch ---
 
     def _run(self, left: list[AnyWork]) -> None:
-        met = Needed()
+        met, careful = Needed(), False
         for _ in range(TRIES_MAX):
             try:
-                spoiler = self._attempt(left, met)
+                spoiler = self._attempt(left, met, careful=careful)
             except Contended as contended:
                 met |= contended.what
                 continue
             except _AGAIN:
+                continue
+            except _CANNOT_BE:
+                if careful:
+                    raise
+                careful = True  # one of them gave what cannot be stored: which?
                 continue
             if spoiler is None:
                 return
@@ -116,17 +128,22 @@ class Ledger:
                 return
         raise StoreAway("other processes were in the way of this for too long")
 
-    def _attempt(self, works: list[AnyWork], met: Needed) -> AnyWork | None:
-        """All of them, committed; or, rolled back, the one that raised."""
+    def _attempt(self, works: list[AnyWork], met: Needed, *, careful: bool) -> AnyWork | None:
+        """All of them, committed; or, rolled back, the one that raised. `careful`: each is written before the next."""
         dos = [work.do for work in works]
         book = self._begun(tenants(dos))
         try:
             book.take(needs(dos, book.shares.find) | met)
+            book.take_events(events(dos, book.shares.find))
             for work in works:
                 work.error = None
                 try:
+                    apart = careful or not _is_plain(work.do)
+                    if apart:
+                        book.flush()
                     work.answer = work.do(book)
-                    book.flush()
+                    if apart:
+                        book.flush()
                 except (*_AGAIN, StoreError):
                     raise
                 except Exception as error:
@@ -135,6 +152,7 @@ class Ledger:
                     self._roll_back(book)
                     work.error = _shown(error)
                     return work
+            book.flush()
             book.finish()
             (transaction,) = book.execute("store.transaction").fetchone()
             if transaction is not None:
@@ -277,6 +295,11 @@ class Ledger:
         connection, self._connection, self._book = self._connection, None, None
         if connection is not None:
             connection.close()
+
+
+def _is_plain(do: Callable[..., Any]) -> bool:
+    """It finds what it works on by its keys alone, so what was changed before it need not be written first."""
+    return isinstance(do, partial) and do.func in _PLAIN
 
 
 def _tell(works: Sequence[AnyWork], error: StoreError) -> None:

@@ -30,15 +30,29 @@ def needs(works: Iterable[Callable[..., Any]], share_of: Callable[[TenantId], Sh
 
 def tenants(works: Iterable[Callable[..., Any]]) -> set[TenantId]:
     """Those that the works may be the first to name."""
-    intakes = [
+    intakes = _intakes(works)
+    named = {event.tenant for intake in intakes for event in intake.events}
+    return named | {sighting.tenant for intake in intakes for sighting in intake.sightings}
+
+
+def events(works: Iterable[Callable[..., Any]], share_of: Callable[[TenantId], Share | None]) -> set[tuple[int, str]]:
+    """Those that the works are going to write."""
+    return {
+        (share.no, event.id)
+        for intake in _intakes(works)
+        for event in intake.events
+        if (share := share_of(event.tenant)) is not None
+    }
+
+
+def _intakes(works: Iterable[Callable[..., Any]]) -> list[Intake]:
+    return [
         argument
         for work in works
         if isinstance(work, partial)
         for argument in work.keywords.values()
         if isinstance(argument, Intake)
     ]
-    named = {event.tenant for intake in intakes for event in intake.events}
-    return named | {sighting.tenant for intake in intakes for sighting in intake.sightings}
 
 
 def _places(work: Callable[..., Any]) -> Iterator[Place]:

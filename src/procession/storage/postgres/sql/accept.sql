@@ -13,6 +13,24 @@ INSERT INTO procession_event (
 ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, $11)
 ON CONFLICT (tenant, id) DO NOTHING;
 
+-- :events
+-- Of a whole batch, in one statement.
+INSERT INTO procession_event (
+    tenant, id, lane, seq, channel, provider_id, kind, accepted_at, placed_at, occurred_at, late, payload
+)
+SELECT tenant, id, lane, seq, channel, provider_id, kind, accepted_at, placed_at, occurred_at, 0, payload
+FROM unnest(
+    $1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[],
+    $10::bigint[], $11::bytea[]
+) AS event (
+    tenant, id, lane, seq, channel, provider_id, kind, accepted_at, placed_at, occurred_at, payload
+)
+ON CONFLICT (tenant, id) DO NOTHING;
+
+-- :known_of
+SELECT tenant, id FROM procession_event
+WHERE (tenant, id) IN (SELECT * FROM unnest($1::bigint[], $2::text[]));
+
 -- :event_whole
 INSERT INTO procession_event (
     tenant, id, lane, seq, state, channel, provider_id, kind, accepted_at, placed_at, occurred_at, late, ended_at, reason,

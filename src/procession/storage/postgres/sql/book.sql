@@ -154,6 +154,9 @@ ON CONFLICT (tenant, slot) DO UPDATE SET
 -- for out of order is how deadlocks begin.
 SELECT pg_try_advisory_xact_lock(hashtextextended($1::text, 7));
 
+-- :hold_all
+SELECT name FROM unnest($1::text[]) AS name WHERE pg_try_advisory_xact_lock(hashtextextended(name, 7));
+
 -- :wait_for
 SELECT pg_advisory_xact_lock(hash)
 FROM (SELECT hashtextextended(name, 7) AS hash FROM unnest($1::text[]) AS name ORDER BY 1) AS sorted;

@@ -6,41 +6,53 @@
 -- Locks: the lanes that are taken, and of tenants with a bound their rows; what another has locked is passed over.
 
 -- :ready_turns
-SELECT
-    lane.*,
-    event.id, event.seq, event.channel, event.provider_id, event.kind, event.accepted_at, event.occurred_at, event.late,
-    event.payload, event.events_max
-FROM procession_lane AS lane
-LEFT JOIN procession_event AS event
-    ON event.tenant = lane.tenant AND event.lane = lane.no AND event.seq = lane.cursor + 1
-WHERE lane.tenant = $1 AND lane.side = 'turns' AND lane.phase = 'ready' AND lane.deaths = 0
-ORDER BY lane.ready_pos
-LIMIT $2
-FOR UPDATE OF lane SKIP LOCKED;
+SELECT ready.*
+FROM unnest($1::bigint[], $2::bigint[]) AS whose (tenant, lanes)
+CROSS JOIN LATERAL (
+    SELECT
+        lane.*,
+        event.id, event.seq, event.channel, event.provider_id, event.kind, event.accepted_at, event.occurred_at, event.late,
+        event.payload, event.events_max
+    FROM procession_lane AS lane
+    LEFT JOIN procession_event AS event
+        ON event.tenant = lane.tenant AND event.lane = lane.no AND event.seq = lane.cursor + 1
+    WHERE lane.tenant = whose.tenant AND lane.side = 'turns' AND lane.phase = 'ready' AND lane.deaths = 0
+    ORDER BY lane.ready_pos
+    LIMIT whose.lanes
+    FOR UPDATE OF lane SKIP LOCKED
+) AS ready;
 
 -- :suspect_turns
-SELECT
-    lane.*,
-    event.id, event.seq, event.channel, event.provider_id, event.kind, event.accepted_at, event.occurred_at, event.late,
-    event.payload, event.events_max
-FROM procession_lane AS lane
-LEFT JOIN procession_event AS event
-    ON event.tenant = lane.tenant AND event.lane = lane.no AND event.seq = lane.cursor + 1
-WHERE lane.tenant = $1 AND lane.phase = 'ready' AND lane.deaths > 0
-ORDER BY lane.deaths DESC, lane.ready_pos
-LIMIT $2
-FOR UPDATE OF lane SKIP LOCKED;
+SELECT ready.*
+FROM unnest($1::bigint[], $2::bigint[]) AS whose (tenant, lanes)
+CROSS JOIN LATERAL (
+    SELECT
+        lane.*,
+        event.id, event.seq, event.channel, event.provider_id, event.kind, event.accepted_at, event.occurred_at, event.late,
+        event.payload, event.events_max
+    FROM procession_lane AS lane
+    LEFT JOIN procession_event AS event
+        ON event.tenant = lane.tenant AND event.lane = lane.no AND event.seq = lane.cursor + 1
+    WHERE lane.tenant = whose.tenant AND lane.phase = 'ready' AND lane.deaths > 0
+    ORDER BY lane.deaths DESC, lane.ready_pos
+    LIMIT whose.lanes
+    FOR UPDATE OF lane SKIP LOCKED
+) AS ready;
 
 -- :most_deaths
 SELECT deaths FROM procession_lane WHERE tenant = $1 AND phase = 'ready' AND deaths > 0 ORDER BY deaths DESC LIMIT 1;
 
 -- :ready_sends
-SELECT lane.*
-FROM procession_lane AS lane
-WHERE lane.tenant = $1 AND lane.side = 'sends' AND lane.phase = 'ready' AND lane.deaths = 0
-ORDER BY lane.ready_pos
-LIMIT $2
-FOR UPDATE OF lane SKIP LOCKED;
+SELECT ready.*
+FROM unnest($1::bigint[], $2::bigint[]) AS whose (tenant, lanes)
+CROSS JOIN LATERAL (
+    SELECT lane.*
+    FROM procession_lane AS lane
+    WHERE lane.tenant = whose.tenant AND lane.side = 'sends' AND lane.phase = 'ready' AND lane.deaths = 0
+    ORDER BY lane.ready_pos
+    LIMIT whose.lanes
+    FOR UPDATE OF lane SKIP LOCKED
+) AS ready;
 
 -- :events
 SELECT id, seq, channel, provider_id, kind, accepted_at, occurred_at, late, payload, events_max
