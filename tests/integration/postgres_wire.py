@@ -49,22 +49,22 @@ class Wire:
         task = asyncio.current_task()
         assert task is not None
         self._calls.add(task)
-        their_reader, their_writer = await asyncio.open_connection(self._parts.hostname, self._parts.port)
-        back = asyncio.create_task(_pass_on(their_reader, writer))
-        try:
-            # Cancelled is how a test that is over ends it.
-            with suppress(ConnectionError, asyncio.CancelledError):
+        ends = [writer]
+        # Cancelled is how a test that is over ends it.
+        with suppress(ConnectionError, asyncio.CancelledError):
+            their_reader, their_writer = await asyncio.open_connection(self._parts.hostname, self._parts.port)
+            ends.append(their_writer)
+            back = asyncio.create_task(_pass_on(their_reader, writer))
+            try:
                 if await self._forth(reader, their_writer, back):
                     # Only when the server is done is its end let go: what it has not read yet would be lost with it.
                     await their_reader.read()
-        finally:
-            back.cancel()
-            await asyncio.gather(back, return_exceptions=True)
-            for each in (writer, their_writer):
-                each.transport.abort()
-                with suppress(ConnectionError):
-                    await each.wait_closed()
-            self._calls.discard(task)
+            finally:
+                back.cancel()
+        for end in ends:
+            end.transport.abort()
+        await asyncio.gather(*(end.wait_closed() for end in ends), return_exceptions=True)
+        self._calls.discard(task)
 
     async def _forth(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, back: "asyncio.Task[None]"
