@@ -84,9 +84,10 @@ class Subject:
 
 
 def pause(subject: Subject, new: Pause) -> None:
-    """It replaces the one before."""
+    """It replaces the one before, which has no end then that would drop anything."""
     for each in subject.pauses:
-        each.until = min(each.until, new.begun_at)
+        if each.until > new.begun_at:
+            each.until, each.keeps = new.begun_at, True
     subject.pauses.append(new)
 
 
