@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
 import pytest
 
 from procession.app.system import SystemChance, SystemClock
-from procession.core.ids import TenantId, WorkerId
+from procession.core.ids import EventId, TenantId, WorkerId
 from procession.core.lane import Side
 from procession.core.turn import Advance, Began, HeldEffect, HeldTurn, Settlement
 from procession.core.verdict import Confirmed, Fate
@@ -76,6 +77,31 @@ async def test_seqs_have_no_gap_whoever_accepts(url: str) -> None:
     for lane in range(LANES):
         _, seen = await stores[0].console.lane(the_tenant(lane), the_lane(f"lane{lane}", the_tenant(lane)))
         assert [event.seq for event in seen] == list(range(1, EVENTS // LANES + 1))
+    await closed(stores)
+
+
+async def test_people_who_are_named_have_no_gap_either_whoever_accepts(url: str) -> None:
+    stores = await opened(url, ENGINES)
+    for person in range(LANES):
+        first = an_event(EVENTS, lane=f"phone{person}", tenant=the_tenant(person), aliases=(f"phone{person}",))
+        await stores[0].accept(an_intake(replace(first, id=EventId(f"first-{person}"))))
+    # None of these names its own lane: only a name leads there, so nobody can lock it beforehand.
+    several = [
+        an_event(n, lane=f"user{person}", tenant=the_tenant(person), aliases=(f"user{person}", f"phone{person}"))
+        for person in range(LANES)
+        for n in range(person * 8, person * 8 + 8)
+    ]
+
+    async def deliver_all(store: PostgresStore) -> None:
+        for new in several:
+            await store.accept(an_intake(new))
+
+    await asyncio.gather(*map(deliver_all, stores))
+
+    for person in range(LANES):
+        tenant = the_tenant(person)
+        _, seen = await stores[0].console.lane(tenant, the_lane(f"phone{person}", tenant))
+        assert [event.seq for event in seen] == list(range(1, 10))
     await closed(stores)
 
 
