@@ -1,5 +1,6 @@
 """A Postgres that all tests of a run share, and how it is emptied between them."""
 
+import os
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,7 +14,8 @@ _CONNECTIONS: Final[dict[str, psycopg.Connection[tuple[object, ...]]]] = {}
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[ThrowawayServer]:
-    with thrown_away() as server:
+    chosen = os.environ.get("POSTGRES_VERSION")
+    with thrown_away(version=int(chosen) if chosen else None) as server:
         yield server
         while _CONNECTIONS:
             _CONNECTIONS.popitem()[1].close()
@@ -24,6 +26,10 @@ def emptied(url: str) -> None:
     that asks for new files.
     """
     connection = _CONNECTIONS.get(url) or _CONNECTIONS.setdefault(url, psycopg.connect(url, autocommit=True))
+    for (table,) in connection.execute(
+        "select tablename from pg_tables where schemaname = 'public' and tablename not like 'procession_%'"
+    ).fetchall():
+        connection.execute(f'drop table "{table}"'.encode())
     tables = connection.execute("select tablename from pg_tables where tablename like 'procession_%'").fetchall()
     gone = [f"delete from {table};" for (table,) in tables if table != "procession_store"]
     if tables:

@@ -57,4 +57,6 @@ def postgres(url: str) -> Harness:
         store = await asyncio.to_thread(PostgresStore.open, url, clock=clock, chance=chance, own_time=True)
         return Opened(store=store, console=store.console, directory=store.directory, secrets=store.secrets)
 
-    return Harness(opened, Guarantee.DURABLE, Guarantee.CLOSES, Guarantee.SCALES, Guarantee.NO_SQL)
+    return Harness(
+        opened, Guarantee.DURABLE, Guarantee.CLOSES, Guarantee.SCALES, Guarantee.SQL, own_table="procession_event"
+    )

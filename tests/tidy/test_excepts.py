@@ -25,6 +25,7 @@ ALLOWED: Final = {
     "src/procession/testing/overheard.py": "a handler's own SQL",
     "src/procession/storage/sqlite/batches.py": "an operation of a batch: it must not take the others with it",
     "src/procession/storage/sqlite/sqlwork.py": "the handler's own SQL",
+    "src/procession/storage/postgres/sqlwork.py": "the handler's own SQL",
     "src/procession/storage/postgres/batches.py": "an operation of a batch: it must not take the others with it",
     "src/procession/testing/simulation/": "a simulated loop, and processes that may end in any way, on purpose",
 }

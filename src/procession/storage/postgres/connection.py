@@ -8,6 +8,7 @@ from typing import Any, Final, Self, TypeVar
 
 import psycopg
 from psycopg.adapt import AdaptersMap
+from psycopg.rows import tuple_row
 from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
@@ -24,6 +25,32 @@ CONNECT_SECONDS_MAX: Final = 5
 
 class StoreConnection(psycopg.Connection[tuple[Any, ...]]):
     """Outside of transactions of its own making each statement is its own: BEGIN and COMMIT are said in words."""
+
+    lent = False
+
+    def lend(self, cursors: type[psycopg.Cursor[tuple[Any, ...]]]) -> None:
+        """To a handler's own SQL, with cursors that refuse what is not its affair."""
+        self.lent, self.cursor_factory = True, cursors
+
+    def take_back(self) -> None:
+        self.lent, self.cursor_factory = False, psycopg.RawCursor
+        self.row_factory = tuple_row
+
+    def commit(self) -> None:
+        self._refuse_if_lent()
+        super().commit()
+
+    def rollback(self) -> None:
+        self._refuse_if_lent()
+        super().rollback()
+
+    def close(self) -> None:
+        self._refuse_if_lent()
+        super().close()
+
+    def _refuse_if_lent(self) -> None:
+        if self.lent:
+            raise PermissionError("turn.sql lends this connection for its statements: the store ends and closes it")
 
     @classmethod
     def to(cls, url: str, *, read_only: bool = False) -> Self:

@@ -10,12 +10,11 @@ from functools import partial
 from typing import Self, TypeVar
 
 from procession.core.effect import EffectDraft
-from procession.core.errors import SqlFailed
 from procession.core.event import Acceptance, Intake
 from procession.core.ids import EffectId, EventId
 from procession.core.lane import Lease
 from procession.core.pace import Pace
-from procession.core.turn import Began, HeldEffect, HeldTurn, NotBegun, Recorded, Settled, Settlement, SqlWork, Step
+from procession.core.turn import Began, HeldEffect, HeldTurn, NotBegun, Recorded, Settled, Settlement, Step
 from procession.core.verdict import Fate, Verdict
 from procession.ports.chance import Chance
 from procession.ports.clock import Clock
@@ -34,6 +33,7 @@ from procession.storage.ledger.sweep import sweep
 from procession.storage.postgres.batches import Ledger
 from procession.storage.postgres.opening import prepared
 from procession.storage.postgres.reader import Reader
+from procession.storage.postgres.sqlwork import SqlRunner
 from procession.storage.postgres.writer import ThreadWriter
 from procession.storage.rows import Rows
 from procession.storage.secrets import StoredSecrets
@@ -50,14 +50,11 @@ def _run_whole(do: Callable[[Book], T], book: Book) -> T:
     return do(book)
 
 
-def _no_sql(_book: Book, _works: Sequence[SqlWork]) -> None:
-    raise SqlFailed("a turn's own SQL is not supported on Postgres by this version; nothing of the turn was kept")
-
-
 class PostgresStore:
     """Opened by `open`; everything after that on one event loop."""
 
-    def __init__(self, *, ledger: Ledger, reader: Reader) -> None:
+    def __init__(self, *, ledger: Ledger, reader: Reader, sql: SqlRunner) -> None:
+        self._run_sql = sql.run
         self._ledger = ledger
         self._reader = reader
         self._writer = ThreadWriter(ledger)
@@ -78,7 +75,7 @@ class PostgresStore:
         connection = prepared(url, chance)
         ledger = Ledger(url, clock if own_time else None, clock, int.from_bytes(chance.token(1)) % SLOTS)
         ledger.open(connection)
-        return cls(ledger=ledger, reader=Reader(url))
+        return cls(ledger=ledger, reader=Reader(url), sql=SqlRunner(clock))
 
     @property
     def era(self) -> int:
@@ -109,7 +106,7 @@ class PostgresStore:
         return await self._writer.put(partial(remember, lease=lease, turn=turn, steps=steps, flush=flush))
 
     async def settle(self, settlement: Settlement) -> Settled:
-        return await self._writer.put(partial(settle, settlement=settlement, run_sql=_no_sql))
+        return await self._writer.put(partial(settle, settlement=settlement, run_sql=self._run_sql))
 
     async def release(self, leases: Sequence[Lease], *, uncount: bool = True) -> None:
         await self._writer.put(partial(release, leases=leases, uncount=uncount))
