@@ -73,7 +73,7 @@ SELECT
             SELECT accepted_at FROM procession_event WHERE tenant = :tenant AND lane = :lane AND state = 'replaying'
             UNION ALL
             SELECT accepted_at FROM procession_event WHERE tenant = :tenant AND lane = :lane AND seq > :cursor
-        )
+        ) AS unplayed
     );
 
 -- :replays_before
