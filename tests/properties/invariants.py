@@ -88,7 +88,12 @@ class Watch:
             if event.state in EVENT_ENDS:
                 assert now.state is event.state, "what has ended never moves again"
         for own, effect in self._effects.items():
-            after = effects[own]
+            after = effects.get(own)
+            if after is None:
+                # Of an event's earlier life: it is to be played anew, or its id was forgotten and came again.
+                now = events.get((effect.tenant, effect.turn))
+                assert now is None or now.turn != effect.turn, "an effect is shown with its turn"
+                continue
             assert after.oseq == effect.oseq or effect.lane != after.lane
             assert after.receipt >= effect.receipt, "receipts never fall"
             assert after.attempts >= effect.attempts

@@ -15,6 +15,9 @@ SEEDS: Final = {
     135: "a try that a new era had ended was taken for a failure of the handler",
     344: "what a new era put in doubt had been dropped at the end of a pause before",
     1099: "a disk that was full while the world was set up",
+    1197: "a send that its policy had resent was dropped with a pause, and its first try had been taken",
+    1586: "a store that broke under a step was taken for a failure of the handler",
+    1769: "a backoff that troubles had left behind was longer than a healed world was given",
 }
 
 WHATSAPP_SEEDS: Final = {

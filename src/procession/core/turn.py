@@ -38,7 +38,7 @@ class HeldTurn:
     """Of these, the ones during which nothing else ran in that process."""
     first_try_at: datetime
     aliases: tuple[str, ...] = ()
-    """The names that lead to this lane now, the newest first."""
+    """The names that lead to this lane now, the newest first; one that is said again in the same place is no news."""
     heard_at: datetime | None = None
     """When its subject last spoke (`NewEvent.hears`)."""
 

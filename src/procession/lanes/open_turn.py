@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar, cast
 
-from procession.core.errors import BadRequest, LaneLost, TurnMisused
+from procession.core.errors import BadRequest, LaneLost, StoreBroken, TurnMisused
 from procession.core.ids import ChannelName
 from procession.core.limits import FILE_WAIT, STATE_BYTES_MAX, STEP_BYTES_MAX
 from procession.core.turn import HeldTurn, Outcome, Settlement, Step
@@ -44,6 +44,7 @@ class OpenTurn:
         "_steps",
         "asks",
         "begun",
+        "broken",
         "deadline_at",
         "events",
         "held",
@@ -64,6 +65,8 @@ class OpenTurn:
         self.memo = Memo(held.steps)
         self.events = tuple([Event(event) for event in held.events])
         self.lost = False
+        self.broken: StoreBroken | None = None
+        """The store broke under one of the turn's writes: nothing of the turn is to be judged by that."""
         self.begun = False
         """The handler's own code has been entered; a plain one may wait for a thread before that."""
         self._closed = False
@@ -195,7 +198,11 @@ class OpenTurn:
 
     async def _fenced(self, write: Callable[[], Awaitable[Fate]], verb: str) -> None:
         means = self.means
-        fate = await insist(write, trust=self.trust, chance=means.chance, telemetry=means.telemetry, stage="turn")
+        try:
+            fate = await insist(write, trust=self.trust, chance=means.chance, telemetry=means.telemetry, stage="turn")
+        except StoreBroken as broken:
+            self.broken = broken
+            raise
         if fate is not Fate.KEPT:
             self.lost = True
             raise LaneLost(f"turn.{verb}: the lane of turn {self.held.id} is another's by now; stop here")

@@ -124,6 +124,9 @@ class Runner:
             del self._running[watched]
             self._watch.end(watched)
             misuse = opened.close()
+        if opened.broken is not None:
+            # The process has to end, and that is not the handler's failure, whatever it made of the error.
+            raise opened.broken
         judged = _judge(watched.cause, raised or misuse, opened, handler)
         # A plain function cannot be cancelled: what it still asks for is told why it is refused.
         opened.lost = opened.lost or watched.cause in (Cause.TRUST, Cause.LOST)

@@ -101,11 +101,16 @@ def event_view(rows: Rows, tenant: int, event: str) -> EventView | None:
         reason=row.reason or "",
         turn=None if turn is None else EventId(turn),
         tries=_tries(rows, row, turn),
-        # An event that is to be replayed has no turn yet, but what its own turn flushed before is part of its life.
-        effects=effects_of(rows, tenant, turn or event),
+        effects=_effects(rows, row, turn),
         waits_for=waits_for,
         waits_since=moment(row.accepted_at) if waits_for else None,
     )
+
+
+def _effects(rows: Rows, row: EventRow, turn: str | None) -> tuple[EffectView, ...]:
+    # An event that is to be replayed has no turn yet, but what its own turn flushed before is part of its life.
+    own = row.id if row.state == "replaying" and turn is None else turn
+    return () if own is None else effects_of(rows, row.tenant, own)
 
 
 def _turn_of(rows: Rows, row: EventRow, state: EventState) -> tuple[str | None, int | None]:

@@ -370,3 +370,27 @@ def test_a_broken_store_ends_the_process(operation: str) -> None:
         assert "disk I/O error" in rig.fail_stops[0]
 
     simulate(app, world)
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_store_that_breaks_under_a_step_is_not_the_handlers_failure(swallows: bool) -> None:
+    app = App()
+
+    @app.on("*")
+    async def steps(turn: Turn) -> None:
+        try:
+            await turn.step("one", lambda: 1)
+        except StoreBroken:
+            if not swallows:
+                raise
+
+    async def world(rig: Rig) -> None:
+        event = await rig.accept()
+        rig.store.before["remember"] = [raises(StoreBroken("a sync failed"))]
+        await rig.live(until=lambda: bool(rig.fail_stops))
+
+        assert "a sync failed" in rig.fail_stops[0]
+        assert rig.row(event).state is EventState.WAITING
+        assert "turn.delayed" not in rig.log.counts
+
+    simulate(app, world)

@@ -51,6 +51,8 @@ def _led(tables: Tables, place: Place, names: Sequence[str], retires: Sequence[s
         return tables.lanes[tenant, leading[names[0]].lane, Side.TURNS]
     row = _one(tables, tenant, firm, now) if firm else _unled(tables, tenant, channel, lane, key)
     row.named = True
+    if not retires and names_of(tables, row)[: len(names)] == tuple(names):
+        return row  # as the last time: nothing is news
     for name in reversed(names):
         tables.name_no += 1
         retired_at = now if name in retires else None

@@ -21,7 +21,7 @@ def event_view(tables: Tables, event: EventRow) -> EventView:
     if event.new.id in row.frozen and row.try_open and row.try_at is not None:
         tries += (TryView(number=row.tries, at=row.try_at, how="running", reason=""),)
     # An event that is to be replayed has no turn yet, but what its own turn flushed before is part of its life.
-    own = event.turn or new.id
+    own = new.id if new.id in row.replays else event.turn
     effects = [effect for effect in tables.effects.values() if effect.turn == own and effect.tenant == new.tenant]
     waits_for = _event_waits(tables, row, event)
     return EventView(

@@ -145,7 +145,8 @@ class LastLook:
             self._history.fail("S11", f"its receipt is {told}; the highest seen is {book.receipt}", *about)
         if effect.state == EffectState.CONFIRMED and not book.taken:
             self._history.fail("S10", "it is confirmed, and the provider has never taken it", *about)
-        if effect.state in (EffectState.REFUSED, EffectState.CANCELLED) and book.taken and not book.resends:
+        declared = book.resends or effect.resends  # a policy may have resent it, and a pause dropped that again
+        if effect.state in (EffectState.REFUSED, EffectState.CANCELLED) and book.taken and not declared:
             self._history.fail("S10", f"it is {effect.state}, and the provider has taken it", *about)
 
     def _may_be(self, book: EffectBook) -> Iterable[str]:

@@ -40,7 +40,7 @@ from procession.testing.simulation.store_of_world import configured, server_of
 from procession.testing.simulation.wire import SimulatedWire
 from procession.testing.simulation.workload import Workload, draw_workload
 
-REST_WITHIN: Final = 240.0
+REST_WITHIN: Final = 360.0
 """Seconds of virtual time that a healed world has to come to rest: the longest backoff that troubles leave behind, and
 more."""
 _SOURCES_WITHIN: Final = 400.0
