@@ -27,6 +27,7 @@ WHATSAPP_SEEDS: Final = {
     308: "the answer to a read mark came when its lane was lost",
     646: "a doubt that its tenant's policy had resent was dropped with a pause, and Graph took the first try late",
     324: "two lanes were merged while both were held",
+    361: "a pause that two merged lanes share was another one for the second of them",
     475: "a pause was replaced by one that keeps what waits, and what waited was taken for dropped",
 }
 """Likewise, of WhatsApp's worlds; these were wrong themselves."""

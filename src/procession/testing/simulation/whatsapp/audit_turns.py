@@ -99,9 +99,10 @@ class TurnsAudit:
             self._states[loser.tenant, merged_event_id(loser.tenant, loser.lane)] = merge
         there, own = loser.pause_at(at), heir.pause_at(at)
         pauses = [each for each in (there, own) if each is not None]
-        for each in heir.family() if pauses else ():
+        if pauses:
             until, keeps = max(waits.until for waits in pauses), any(waits.keeps for waits in pauses)
-            pause(each, Pause(begun_at=at, until=until, keeps=keeps))
+            for each in heir.family():
+                pause(each, Pause(begun_at=at, until=until, keeps=keeps))
         self._told(heir, merge)
 
     # --- claims ---
