@@ -1,6 +1,7 @@
 """accept: what comes in is written down once, in order, and wakes whom it concerns."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 from procession.core.effect import EffectState, Receipt
@@ -307,6 +308,18 @@ async def test_a_sighting_that_comes_before_the_calls_own_answer_is_kept_for_it(
     await record(harness, send, attempt, Confirmed(ref="ref-1"))
 
     assert (await effect_seen(harness, the_effect())).receipt is Receipt.DELIVERED
+
+
+@line("A8", "D2")
+async def test_of_early_sightings_only_a_failed_one_says_why(harness: Harness) -> None:
+    send, attempt = await an_armed_send(harness)
+
+    await see(harness, replace(a_sighting(ref="ref-1"), detail="a remark"))
+    await see(harness, a_sighting(ref="ref-1", failed=True))
+    await record(harness, send, attempt, Confirmed(ref="ref-1"))
+
+    seen = await effect_seen(harness, the_effect())
+    assert (seen.failed, seen.reason) == (True, "")
 
 
 @line("A8")

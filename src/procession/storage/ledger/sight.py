@@ -20,11 +20,10 @@ def see(book: Book, sighting: Sighting) -> None:
             name_ref(book, sent, sighting.ref)
         _look_anew(book, sent)
     elif sighting.ref is not None and sighting.effect is None:
-        failed = int(sighting.failed)
-        book.execute(
-            "accept.keep_sighting",
-            (share.no, sighting.channel, sighting.ref, int(sighting.receipt), failed, sighting.detail, book.now),
-        )
+        # Several become one row: the detail of one that is no failure is not why another failed.
+        detail = sighting.detail if sighting.failed else ""
+        row = (share.no, sighting.channel, sighting.ref, int(sighting.receipt), int(sighting.failed), detail, book.now)
+        book.execute("accept.keep_sighting", row)
 
 
 def climb(book: Book, sent: Sent, receipt: int, *, failed: bool, detail: str) -> None:
